@@ -1,0 +1,1 @@
+"""Pure judgement: traces in, typed results out. Knows no engine."""

@@ -1,0 +1,93 @@
+"""The checks there are: one decorated definition in one file each."""
+
+import importlib
+import pkgutil
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+
+from linattn_verify.checks.evidence import Evidence
+from linattn_verify.checks.result import CheckResult, Verdict
+from linattn_verify.configs.errors import UsageError, unknown
+from linattn_verify.configs.plan import Kind
+from linattn_verify.traces.schema import Leg
+
+Run = Callable[[Evidence], list[CheckResult]]
+
+
+@dataclass(frozen=True)
+class CheckSpec:
+    """One check: the question, what it cannot see, and what it needs to be run."""
+
+    name: str
+    fault: str
+    """The fault it exists for."""
+    blind: str
+    """What it cannot see."""
+    kinds: tuple[Kind, ...]
+    """Scenarios that it judges; their references are needed beside them."""
+    legs: tuple[Leg, ...]
+    """Legs that it reads, where the scenario has them."""
+    run: Run
+
+
+_SPECS: dict[str, CheckSpec] = {}
+
+
+def check(
+    *, name: str, fault: str, blind: str, kinds: Iterable[Kind] = (), legs: Iterable[Leg] = ()
+) -> Callable[[Run], Run]:
+    """Register the decorated function as a check; raises ValueError where the name is taken."""
+
+    def register(run: Run) -> Run:
+        if name in _SPECS:
+            raise ValueError(f"check {name!r} is defined twice")
+        _SPECS[name] = CheckSpec(name, fault, blind, tuple(kinds), tuple(legs), run)
+        return run
+
+    return register
+
+
+def all_checks() -> tuple[CheckSpec, ...]:
+    """Every check of this package, by name."""
+    _load()
+    return tuple(_SPECS[name] for name in sorted(_SPECS))
+
+
+def checks_named(only: Sequence[str] = (), skip: Sequence[str] = ()) -> tuple[CheckSpec, ...]:
+    """The checks in `only` (all where it is empty) without those in `skip`; raises UsageError for
+    a name that is none, and where nothing is left."""
+    specs = {spec.name: spec for spec in all_checks()}
+    for name in (*only, *skip):
+        if name not in specs:
+            raise unknown("check", name, specs)
+    chosen = [s for s in specs.values() if (not only or s.name in only) and s.name not in skip]
+    if not chosen:
+        raise UsageError(f"No check is left to run. Known: {', '.join(specs)}.")
+    return tuple(chosen)
+
+
+def run_checks(specs: Iterable[CheckSpec], evidence: Evidence) -> list[CheckResult]:
+    """Every check's answers. A check that raises is an ERROR of its own and stops no other."""
+    return [result for spec in specs for result in _guarded(spec, evidence)]
+
+
+def _guarded(spec: CheckSpec, evidence: Evidence) -> list[CheckResult]:
+    try:
+        return spec.run(evidence)
+    except Exception as error:
+        return [
+            CheckResult(
+                name=spec.name,
+                scenario=", ".join(spec.kinds) or "every engine",
+                reference=None,
+                verdict=Verdict.ERROR,
+                message=f"the check itself failed: {type(error).__name__}: {error}",
+            )
+        ]
+
+
+def _load() -> None:
+    """Import every module of this package, so that its definitions are registered."""
+    package = importlib.import_module("linattn_verify.checks")
+    for module in pkgutil.iter_modules(package.__path__):
+        importlib.import_module(f"linattn_verify.checks.{module.name}")

@@ -1,0 +1,87 @@
+"""`linattn-verify`: commands, options and exit codes. Nothing heavy is imported to show help."""
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+
+EXIT_USAGE, EXIT_ERROR, EXIT_INTERRUPTED = 2, 4, 130
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(package_name="linattn-verify")
+def cli() -> None:
+    """Prove whether an inference engine serves hybrid / linear-attention models correctly."""
+
+
+@cli.command()
+@click.option("--model", help="Hub name or folder. [default: the embedded model]")
+@click.option("--revision", help="Branch, tag or commit on the hub.")
+@click.option("--dtype", help="Activations: auto, bfloat16, float16, float32. [default: auto]")
+@click.option(
+    "--profile", default="quick", show_default=True, help="quick, ci, release, a YAML file."
+)
+@click.option("--budgets", help="max_num_batched_tokens to chunk with, e.g. 512,256,128,100.")
+@click.option("--prompts", type=click.Path(path_type=Path), help="JSONL, or text: a prompt a line.")
+@click.option("--max-model-len", type=int, help="Longest prompt plus output, tokens.")
+@click.option("--decode-tokens", type=int, help="Tokens generated for each prompt.")
+@click.option("--seed", type=int, help="Seed of the engine. [default: 0]")
+@click.option("--engine-arg", multiple=True, metavar="KEY=VALUE", help="Any vLLM engine argument.")
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path),
+    help="The run's folder. [default: runs/…]",
+)
+@click.option("--force", is_flag=True, help="Replace an earlier run in --out.")
+@click.option("--only", multiple=True, metavar="CHECK", help="Run this check only (repeatable).")
+@click.option("--skip", multiple=True, metavar="CHECK", help="Leave this check out (repeatable).")
+@click.option("--timeout", type=float, help="Seconds that a scenario may take.")
+@click.option("--isolate/--no-isolate", default=None, help="An engine of its own for every budget.")
+@click.option("--trust-remote-code", is_flag=True, help="Let the checkpoint bring Python code.")
+@click.option(
+    "--inject",
+    multiple=True,
+    metavar="SCENARIO=FAULT",
+    help="Put a fault in on purpose.",
+)
+@click.option(
+    "--json",
+    "json_to",
+    type=click.Path(allow_dash=True),
+    help="Write report.json there too; -: stdout.",
+)
+@click.pass_context
+def run(context: click.Context, /, **options: Any) -> None:
+    """Run a model under every scenario, compare, and print a report with a verdict.
+
+    Exit codes: 0 all PASS; 1 a FAIL; 2 bad usage; 3 VACUOUS, INCONCLUSIVE or UNSUPPORTED and
+    nothing worse; 4 ERROR.
+    """
+    from linattn_verify.cli.run_command import run_command
+
+    context.exit(run_command(options))
+
+
+def entry() -> None:
+    """The console script: every way to end, as an exit code."""
+    from linattn_verify.configs.errors import UsageError
+
+    try:
+        cli(standalone_mode=True)
+    except UsageError as error:
+        click.echo(f"Error: {error}", err=True)
+        sys.exit(EXIT_USAGE)
+    except KeyboardInterrupt:
+        click.echo("Interrupted. What was measured so far stays in the run's folder.", err=True)
+        sys.exit(EXIT_INTERRUPTED)
+    except Exception as error:
+        import traceback
+
+        traceback.print_exc()
+        click.echo(
+            f"Error: {type(error).__name__}: {error}\nThis is a fault of linattn-verify or of the "
+            "machine, not a verdict on the engine. Please report it with the lines above.",
+            err=True,
+        )
+        sys.exit(EXIT_ERROR)

@@ -1,0 +1,53 @@
+"""The model that a run is about, checked as far as that goes without an engine."""
+
+import hashlib
+from importlib.util import find_spec
+from pathlib import Path
+
+from linattn_verify.configs.errors import UsageError
+
+_WEIGHTS = ("*.safetensors", "*.bin", "*.pt", "*.gguf")
+
+
+def check_engine_is_installed() -> None:
+    """Raise UsageError where there is no vLLM beside this tool."""
+    if find_spec("vllm") is None:
+        raise UsageError(
+            "vLLM is not installed beside linattn-verify. Install the build that you want to "
+            "verify, or: pip install 'linattn-verify[cpu]' (CPU), 'linattn-verify[gpu]' (GPU)."
+        )
+
+
+def check_model(model: str) -> None:
+    """Raise UsageError for a path that is no checkpoint. A hub name is left to the hub."""
+    path = Path(model).expanduser()
+    looks_like_path = model.startswith((".", "/", "~")) or model.count("/") > 1
+    if not path.exists():
+        if looks_like_path or not model.strip():
+            raise UsageError(
+                f"--model {model}: no such folder. Give a checkpoint's folder, or a hub name."
+            )
+        return
+    if not path.is_dir():
+        raise UsageError(
+            f"--model {model}: is a file. Give the folder that holds config.json and weights."
+        )
+    if not (path / "config.json").is_file():
+        raise UsageError(f"--model {model}: the folder has no config.json, so it is no checkpoint.")
+    if not weight_files(path):
+        raise UsageError(f"--model {model}: the folder has no weights ({', '.join(_WEIGHTS)}).")
+
+
+def weight_files(folder: Path) -> list[Path]:
+    """The checkpoint's weight files, in the order of their names."""
+    return sorted(f for pattern in _WEIGHTS for f in folder.glob(pattern))
+
+
+def weights_digest(folder: Path) -> str:
+    """SHA-256 over names and contents of the weight files."""
+    digest = hashlib.sha256()
+    for file in weight_files(folder):
+        digest.update(file.name.encode() + b"\0")
+        with file.open("rb") as data:
+            digest.update(hashlib.file_digest(data, "sha256").digest())
+    return digest.hexdigest()

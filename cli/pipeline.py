@@ -1,0 +1,211 @@
+"""A run from request to evidence: engines are started, scenarios served, outcomes kept."""
+
+import os
+import time
+from pathlib import Path
+
+from linattn_verify.checks.evidence import EngineSettings
+from linattn_verify.cli.folder import RunFolder
+from linattn_verify.cli.progress import Display
+from linattn_verify.configs.errors import UsageError
+from linattn_verify.configs.plan import EnginePlan, Plan, Scenario
+from linattn_verify.configs.profile import Profile
+from linattn_verify.engine.messages import (
+    EngineFacts,
+    Load,
+    Loaded,
+    Prepare,
+    Prepared,
+    Progress,
+    Run,
+)
+from linattn_verify.engine.process import EngineFailure, EngineProcess
+from linattn_verify.traces.outcome import Outcome, Status
+from linattn_verify.traces.schema import Leg
+from linattn_verify.traces.store import Trace, read_trace
+
+Tokens = tuple[tuple[int, ...], ...]
+
+
+class Pipeline:
+    """Runs the engines of a plan one after another and keeps what they did."""
+
+    def __init__(self, folder: RunFolder, display: Display, model: str) -> None:
+        self.folder = folder
+        self.display = display
+        self.model = model
+        self.outcomes: dict[str, Outcome] = {}
+        self.engines: dict[str, EngineSettings] = {}
+        self.facts: EngineFacts | None = None
+        self._process: EngineProcess | None = None
+
+    def prepare(self, ask: Prepare, timeout: float) -> Prepared:
+        """Tokenise in the process that becomes the first engine."""
+        self._process = self._start("plain")
+        with self.display.phase("start the engine process, tokenise"):
+            try:
+                reply = self._process.ask(ask, timeout)
+            except EngineFailure as error:
+                if error.failure.usage:
+                    raise UsageError(error.failure.message) from error
+                raise RuntimeError(_told(error)) from error
+        assert isinstance(reply, Prepared)
+        return reply
+
+    def run(self, plan: Plan, profile: Profile, prompts: Tokens) -> None:
+        """Serve every scenario. What fails is an outcome; the rest goes on."""
+        for engine in plan.engines:
+            waiting = list(engine.scenarios)
+            while waiting := [s for s in waiting if not self._cannot_run(engine, s)]:
+                process = self._process or self._start(engine.name)
+                self._process = None
+                with process:
+                    if not self._load(process, engine, waiting[0], profile):
+                        waiting.pop(0)
+                        continue
+                    while waiting and self._serve(
+                        process, engine, waiting.pop(0), profile, prompts
+                    ):
+                        pass
+
+    def close(self) -> None:
+        """End a process that is still waiting for its first engine."""
+        if self._process is not None:
+            self._process.kill()
+
+    def traces(self) -> dict[str, Trace]:
+        """The traces written so far, by scenario."""
+        return {
+            name: read_trace(self.folder.path / outcome.trace)
+            for name, outcome in self.outcomes.items()
+            if outcome.trace
+        }
+
+    def _start(self, name: str) -> EngineProcess:
+        return EngineProcess(self.folder.log(name), engine_environment(self.model))
+
+    def _load(
+        self, process: EngineProcess, engine: EnginePlan, first: Scenario, profile: Profile
+    ) -> bool:
+        """Start vLLM; a failure is the outcome of the scenario that it was started for."""
+        ask = Load(engine=engine.name, model=self.model, engine_args=engine.requested)
+        with self.display.phase(f"load engine {engine.name}"):
+            try:
+                reply = process.ask(ask, profile.start_timeout)
+            except EngineFailure as error:
+                if error.failure.usage and first.reference is None:
+                    raise UsageError(error.failure.message) from error
+                self._keep(_failure(engine, first, error))
+                return False
+        assert isinstance(reply, Loaded)
+        self.facts = reply.facts
+        self.engines[engine.name] = EngineSettings(
+            requested=engine.requested, resolved=reply.facts.resolved, notes=reply.facts.notes
+        )
+        return True
+
+    def _serve(
+        self,
+        process: EngineProcess,
+        engine: EnginePlan,
+        scenario: Scenario,
+        profile: Profile,
+        prompts: Tokens,
+    ) -> bool:
+        """Run one scenario; False where the engine must be started anew."""
+        if self._cannot_run(engine, scenario):
+            return True
+        path = self.folder.trace(scenario.name)
+        ask = Run(
+            scenario=scenario,
+            prompts=prompts,
+            forced=self._reference_tokens(scenario, len(prompts)),
+            decode_tokens=profile.decode_tokens,
+            top_k=profile.top_k,
+            cut_offsets=profile.cut_offsets,
+            trace=str(path),
+        )
+        started = time.monotonic()
+        with self.display.phase(scenario.name):
+            try:
+                process.ask(ask, profile.scenario_timeout, self._show)
+            except EngineFailure as error:
+                self._keep(_failure(engine, scenario, error))
+                return False
+        self._keep(
+            Outcome(
+                scenario=scenario.name,
+                engine=engine.name,
+                status=Status.DONE,
+                trace=str(path.relative_to(self.folder.path)),
+                seconds=time.monotonic() - started,
+            )
+        )
+        return True
+
+    def _cannot_run(self, engine: EnginePlan, scenario: Scenario) -> bool:
+        """Keep NOT_RUN as the outcome where what the scenario builds on did not end well."""
+        if scenario.name in self.outcomes:
+            return True
+        for needed in (scenario.reference, scenario.after):
+            outcome = self.outcomes.get(needed) if needed else None
+            if outcome is not None and outcome.status is not Status.DONE:
+                unsupported = outcome.status is Status.UNSUPPORTED
+                self._keep(
+                    Outcome(
+                        scenario=scenario.name,
+                        engine=engine.name,
+                        status=Status.UNSUPPORTED if unsupported else Status.NOT_RUN,
+                        message=f"it builds on {needed}, which ended as: {outcome.status}"
+                        + (f" ({outcome.message})" if unsupported else ""),
+                    )
+                )
+                return True
+        return False
+
+    def _reference_tokens(self, scenario: Scenario, prompts: int) -> Tokens | None:
+        """The tokens that the run's reference generated; None for the reference itself."""
+        if scenario.reference is None:
+            return None
+        reference = next(o for o in self.outcomes.values() if o.trace)
+        rows = read_trace(self.folder.path / str(reference.trace)).rows
+        rows = rows[rows["leg"] == Leg.DECODE.value].sort_values(["request", "position"])
+        by_request = rows.groupby("request")["token"].apply(list)
+        return tuple(tuple(int(t) for t in by_request[i]) for i in range(prompts))
+
+    def _keep(self, outcome: Outcome) -> None:
+        self.outcomes[outcome.scenario] = outcome
+        document = [o.model_dump(mode="json") for o in self.outcomes.values()]
+        self.folder.write_json("outcomes.json", document)
+
+    def _show(self, progress: Progress) -> None:
+        self.display.tokens(progress.done, progress.total)
+
+
+def engine_environment(model: str) -> dict[str, str]:
+    """What an engine process finds in its environment on top of ours."""
+    offline = {"HF_HUB_OFFLINE": os.environ.get("HF_HUB_OFFLINE", "1")}
+    return {
+        # In one process with its core, so that the scheduler can be read.
+        "VLLM_ENABLE_V1_MULTIPROCESSING": "0",
+        "VLLM_NO_USAGE_STATS": "1",
+        "DO_NOT_TRACK": "1",
+        "TOKENIZERS_PARALLELISM": "false",
+        "PYTHONUNBUFFERED": "1",
+        **(offline if Path(model).is_dir() else {}),
+    }
+
+
+def _failure(engine: EnginePlan, scenario: Scenario, error: EngineFailure) -> Outcome:
+    return Outcome(
+        scenario=scenario.name,
+        engine=engine.name,
+        status=error.failure.status,
+        message=error.failure.message,
+        traceback=error.failure.traceback,
+        log_tail=error.log_tail,
+    )
+
+
+def _told(error: EngineFailure) -> str:
+    return f"{error.failure.message}\n" + "\n".join(error.log_tail)

@@ -1,0 +1,228 @@
+"""`linattn-verify run`: from options to a report and an exit code."""
+
+import platform
+import signal
+import sys
+from concurrent.futures import Future, ThreadPoolExecutor
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+from rich.console import Console
+
+from linattn_verify.checks.evidence import Evidence
+from linattn_verify.checks.proofs import prove
+from linattn_verify.checks.registry import CheckSpec, checks_named, run_checks
+from linattn_verify.cli.folder import RunFolder, open_run_folder
+from linattn_verify.cli.model import check_engine_is_installed, check_model, weights_digest
+from linattn_verify.cli.pipeline import Pipeline
+from linattn_verify.cli.progress import Display
+from linattn_verify.configs.plan import Kind, Plan
+from linattn_verify.configs.planning import build_plan
+from linattn_verify.configs.profile import load_profile
+from linattn_verify.configs.request import (
+    Request,
+    overridden,
+    parse_budgets,
+    parse_engine_args,
+    parse_inject,
+)
+from linattn_verify.configs.strict import validated
+from linattn_verify.engine.messages import EngineFacts, ModelFacts, Prepare, Prepared
+from linattn_verify.reports.build import build_report
+from linattn_verify.reports.document import Cpu, Environment, Model, Prompt, Report, Workload
+from linattn_verify.reports.files import write_whole
+from linattn_verify.reports.json_report import to_json, write_json
+from linattn_verify.reports.terminal import render, render_text
+from linattn_verify.workloads import prompts as workload
+from linattn_verify.workloads.checkpoint import embedded_checkpoint
+
+
+def run_command(options: dict[str, Any]) -> int:
+    """Carry out the command; returns its exit code. Raises UsageError for a bad request."""
+    json_to: str | None = options.pop("json_to")
+    out, force = options.pop("out"), options.pop("force")
+    request = request_from(options)
+    specs = checks_named(request.only, request.skip)
+    prompts = (
+        workload.read_prompts(request.prompts) if request.prompts else workload.embedded_prompts()
+    )
+    check_engine_is_installed()
+    if request.model:
+        check_model(request.model)
+    # Where the JSON goes to standard output, nothing else may.
+    console = Console(stderr=json_to == "-")
+    model = str(Path(request.model).expanduser()) if request.model else str(embedded_checkpoint())
+    folder = open_run_folder(out, request.model or "embedded", force)
+    signal.signal(signal.SIGTERM, _interrupt)
+    report = _run(request, specs, prompts, model, folder, console)
+    render(report, console)
+    if json_to == "-":
+        sys.stdout.write(to_json(report) + "\n")
+    elif json_to:
+        write_whole(Path(json_to), to_json(report))
+    return report.exit_code
+
+
+def request_from(options: dict[str, Any]) -> Request:
+    """The request that the command's options make."""
+    profile = overridden(
+        load_profile(options.pop("profile")),
+        budgets=parse_budgets(b) if (b := options.pop("budgets")) is not None else None,
+        decode_tokens=options.pop("decode_tokens"),
+        scenario_timeout=options.pop("timeout"),
+        isolate=options.pop("isolate"),
+    )
+    options["engine_args"] = parse_engine_args(options.pop("engine_arg"))
+    options["inject"] = parse_inject(options.pop("inject"))
+    given = {key: value for key, value in options.items() if value is not None}
+    return validated(Request, {"model": None, **given, "profile": profile}, where="command line")
+
+
+def _interrupt(number: int, frame: FrameType | None) -> None:
+    raise KeyboardInterrupt
+
+
+def _run(
+    request: Request,
+    specs: tuple[CheckSpec, ...],
+    prompts: list[workload.Prompt],
+    model: str,
+    folder: RunFolder,
+    console: Console,
+) -> Report:
+    folder.write_json("request.json", request.model_dump(mode="json"))
+    display = Display(console)
+    pipeline = Pipeline(folder, display, model)
+    with display.live(), ThreadPoolExecutor(1) as background:
+        try:
+            prepared = pipeline.prepare(
+                _prepare(request, model, prompts), request.profile.start_timeout
+            )
+            plan = _plan(request, specs, prepared, folder, prompts)
+            digest = background.submit(_digest, prepared.model.path)
+            pipeline.run(plan, request.profile, prepared.token_ids)
+        finally:
+            pipeline.close()
+        with display.phase("compare and judge"):
+            evidence = Evidence(
+                plan=plan,
+                profile=request.profile,
+                prompt_names=tuple(p.id for p in prompts),
+                outcomes=pipeline.outcomes,
+                traces=pipeline.traces(),
+                engines=pipeline.engines,
+            )
+            report = _judged(request, specs, prepared, evidence, pipeline, digest)
+    write_json(report, folder.path)
+    write_whole(folder.path / "report.txt", render_text(report))
+    return report
+
+
+def _prepare(request: Request, model: str, prompts: list[workload.Prompt]) -> Prepare:
+    return Prepare(
+        model=model,
+        revision=request.revision,
+        trust_remote_code=request.trust_remote_code,
+        prompts=tuple(prompts),
+        engine_args=tuple(request.engine_args),
+    )
+
+
+def _plan(
+    request: Request,
+    specs: tuple[CheckSpec, ...],
+    prepared: Prepared,
+    folder: RunFolder,
+    prompts: list[workload.Prompt],
+) -> Plan:
+    """The plan for what the checks need, written down with the workload."""
+    # A check that names no kind of scenario, such as effective_config, is about every engine.
+    kinds = {kind for spec in specs for kind in (spec.kinds or tuple(Kind))}
+    lengths = tuple(len(ids) for ids in prepared.token_ids)
+    plan = build_plan(request, lengths, kinds, prepared.model.max_position_embeddings)
+    folder.write_json("plan.json", plan.model_dump(mode="json"))
+    pairs = zip(prompts, prepared.token_ids, strict=True)
+    folder.write_json("workload.json", [{"id": p.id, "token_ids": ids} for p, ids in pairs])
+    return plan
+
+
+def _digest(folder: str | None) -> str | None:
+    return weights_digest(Path(folder)) if folder else None
+
+
+def _judged(
+    request: Request,
+    specs: tuple[CheckSpec, ...],
+    prepared: Prepared,
+    evidence: Evidence,
+    pipeline: Pipeline,
+    digest: "Future[str | None]",
+) -> Report:
+    proven = Evidence(**{**vars(evidence), "proofs": prove(evidence)})
+    lengths = [len(ids) for ids in prepared.token_ids]
+    named = zip(evidence.prompt_names, lengths, strict=True)
+    return build_report(
+        evidence=proven,
+        results=run_checks(specs, proven),
+        model=_model(request, prepared.model, pipeline.facts, digest.result()),
+        workload=Workload(
+            source=str(request.prompts or "embedded"),
+            prompts=tuple(Prompt(id=name, tokens=n) for name, n in named),
+            decode_tokens=request.profile.decode_tokens,
+        ),
+        environment=_environment(pipeline.facts),
+        run_folder=pipeline.folder.path,
+        phases=pipeline.display.phases,
+        notes=_notes(request, evidence),
+    )
+
+
+def _model(
+    request: Request, model: ModelFacts, facts: EngineFacts | None, digest: str | None
+) -> Model:
+    return Model(
+        name=request.model or "embedded",
+        path=model.path or model.name,
+        revision=model.revision,
+        architecture=model.architecture,
+        dtype=facts.dtype if facts else request.dtype,
+        linear_attention=facts.linear_attention if facts else False,
+        layers=facts.layers if facts else {},
+        vocab_size=model.vocab_size,
+        weights_digest=digest,
+    )
+
+
+def _environment(facts: EngineFacts | None) -> Environment:
+    cpu = facts.cpu if facts else {}
+    return Environment(
+        versions=facts.versions if facts else {"python": platform.python_version()},
+        cpu=Cpu(
+            model=cpu.get("model", platform.processor() or platform.machine()),
+            features=tuple(cpu.get("features", ())),
+            threads=cpu.get("torch_threads", 0),
+        ),
+        platform=platform.platform(),
+        kernel_path=facts.kernel_path if facts else (),
+    )
+
+
+def _notes(request: Request, evidence: Evidence) -> list[str]:
+    injected = [
+        f"Fault injected on purpose in {name}: {fault}, fired {count} times."
+        for name, trace in evidence.traces.items()
+        for fault, count in trace.record.faults.items()
+    ]
+    crashed = [
+        f"Fault injected on purpose in {name}: {', '.join(faults)}; the scenario left no trace."
+        for name, faults in request.inject.items()
+        if name not in evidence.traces
+    ]
+    shielded = {
+        note
+        for settings in evidence.engines.values()
+        for note in settings.notes
+        if note.startswith("The native library of")
+    }
+    return [*injected, *crashed, *sorted(shielded)]

@@ -1,0 +1,1 @@
+"""What is asked: profiles, requests and plans, validated when they are built."""

@@ -1,0 +1,54 @@
+"""The names that a metric can have: `<leg>.<segment>.<statistic>`."""
+
+from collections.abc import Mapping
+from enum import StrEnum
+
+STATISTICS: dict[str, str] = {
+    "mean": "mean of |Δ log-probability|, nats",
+    "p50": "median of |Δ log-probability|, nats",
+    "p90": "90th percentile of |Δ log-probability|, nats",
+    "p99": "99th percentile of |Δ log-probability|, nats",
+    "p99_9": "99.9th percentile of |Δ log-probability|, nats",
+    "max": "largest |Δ log-probability|, nats",
+    "kl_k3": "KL(reference‖candidate) by the k3 estimate over the forced tokens, nats a token",
+    "kl_top_k": "KL(reference‖candidate) over the reference's top k and the rest, nats a token",
+    "top1_changed": "share of positions whose most likely token changed, near-ties left out",
+    "near_ties": "share of positions whose most likely token changed within one unit in the "
+    "last place of the logits' dtype",
+    "non_finite": "positions where the candidate's log-probability is NaN or infinite",
+}
+"""Every statistic, with what it says and its unit."""
+
+
+class Segment(StrEnum):
+    """Which positions a statistic covers, by the chunk that computed them."""
+
+    ALL = "all"
+    FIRST = "first"
+    LATER = "later"
+    EDGE_0 = "edge+0"
+    EDGE_1_3 = "edge+1..3"
+    EDGE_4_15 = "edge+4..15"
+    EDGE_16_63 = "edge+16..63"
+    EDGE_64 = "edge+64.."
+
+
+DISTANCE_BINS: dict[Segment, tuple[int, int | None]] = {
+    Segment.EDGE_0: (0, 1),
+    Segment.EDGE_1_3: (1, 4),
+    Segment.EDGE_4_15: (4, 16),
+    Segment.EDGE_16_63: (16, 64),
+    Segment.EDGE_64: (64, None),
+}
+"""Distance of the computing position from the last chunk edge, half-open [from, to). The first
+four positions are what a lost convolution window of width 4 can touch."""
+
+
+def most_specific(limits: Mapping[str, object], metric: str) -> str | None:
+    """The key of `limits` that governs `metric`: `leg.segment.statistic`, `leg.statistic`,
+    `segment.statistic` or `statistic`, the longest that is there. Leg and statistic hold no dot,
+    so a segment such as `edge+1..3` may."""
+    leg, rest = metric.split(".", 1)
+    segment, statistic = rest.rsplit(".", 1)
+    candidates = (metric, f"{leg}.{statistic}", f"{segment}.{statistic}", statistic)
+    return next((key for key in candidates if key in limits), None)

@@ -1,0 +1,127 @@
+"""From a request and the prompts' lengths to a plan."""
+
+from collections.abc import Collection
+
+from linattn_verify.configs.errors import UsageError, unknown
+from linattn_verify.configs.plan import EnginePlan, Kind, Plan, Scenario
+from linattn_verify.configs.profile import EngineValue
+from linattn_verify.configs.request import Request
+from linattn_verify.traces.schema import Leg
+
+_WHOLE = (Leg.PROMPT, Leg.DECODE, Leg.FREE)
+
+
+def build_plan(
+    request: Request,
+    lengths: tuple[int, ...],
+    kinds: Collection[Kind],
+    max_position_embeddings: int | None = None,
+) -> Plan:
+    """The engines and scenarios that checks of these `kinds` need. `lengths`: tokens by prompt.
+
+    Scenarios that differ only in the budget share an engine, unless the profile says `isolate`.
+    """
+    full = _full_budget(request, lengths)
+    scenarios = [s for s in _scenarios(request, full) if s.kind in _needed(kinds)]
+    _check_inject(request, scenarios)
+    max_model_len = _max_model_len(request, lengths, max_position_embeddings)
+    groups: dict[str, list[Scenario]] = {}
+    for scenario in scenarios:
+        groups.setdefault(_engine_of(scenario, request.profile.isolate), []).append(scenario)
+    return Plan(
+        engines=tuple(
+            EnginePlan(
+                name=name,
+                requested=_engine_args(request, members, max_model_len),
+                scenarios=tuple(members),
+            )
+            for name, members in groups.items()
+        )
+    )
+
+
+def _full_budget(request: Request, lengths: tuple[int, ...]) -> int:
+    """A step that holds all prompts, or as many whole ones as the profile allows."""
+    return max(max(lengths), min(sum(lengths), request.profile.max_step_tokens))
+
+
+def _needed(kinds: Collection[Kind]) -> set[Kind]:
+    """`kinds` and what they are compared with."""
+    needed = set(kinds)
+    if Kind.WARM in needed:
+        needed.add(Kind.COLD)
+    return needed | ({Kind.FULL} if needed else set())
+
+
+def _scenarios(request: Request, full: int) -> list[Scenario]:
+    chunked = [
+        Scenario(name=f"chunked@{n}", kind=Kind.CHUNKED, reference="full", budget=n, legs=_WHOLE)
+        for n in request.profile.budgets
+    ]
+    warm = [
+        Scenario(
+            name=name,
+            kind=Kind.WARM,
+            reference="cold",
+            budget=full,
+            legs=(*_WHOLE, Leg.CUT),
+            after=after,
+        )
+        for name, after in (("warm", "cold"), ("warm-2", "warm"))
+    ]
+    every = [
+        Scenario(name="full", kind=Kind.FULL, reference=None, budget=full, legs=_WHOLE),
+        *chunked,
+        Scenario(name="cold", kind=Kind.COLD, reference="full", budget=full, legs=_WHOLE),
+        *warm,
+    ]
+    return [s.model_copy(update={"faults": request.inject.get(s.name, ())}) for s in every]
+
+
+def _check_inject(request: Request, scenarios: list[Scenario]) -> None:
+    names = [s.name for s in scenarios]
+    for name in request.inject:
+        if name not in names:
+            raise unknown("scenario", name, names, "--inject")
+
+
+def _engine_of(scenario: Scenario, isolate: bool) -> str:
+    if scenario.kind in (Kind.COLD, Kind.WARM):
+        return "caching"
+    return scenario.name if isolate else "plain"
+
+
+def _engine_args(
+    request: Request, members: list[Scenario], max_model_len: int
+) -> dict[str, EngineValue]:
+    """Engine arguments by the engine's names: the profile's, the user's, then the scenarios'."""
+    caching = any(s.kind in (Kind.COLD, Kind.WARM) for s in members)
+    return {
+        "seed": request.seed,
+        "dtype": request.dtype,
+        "trust_remote_code": request.trust_remote_code,
+        "revision": request.revision,
+        "kv_cache_memory_bytes": int(request.profile.kv_cache_gib * 2**30),
+        **request.profile.engine_args,
+        **request.engine_args,
+        "max_model_len": max_model_len,
+        "enable_chunked_prefill": True,
+        "enable_prefix_caching": caching,
+        "max_num_batched_tokens": max(s.budget for s in members),
+    }
+
+
+def _max_model_len(request: Request, lengths: tuple[int, ...], limit: int | None) -> int:
+    """The user's, or just enough for the longest prompt and its output, rounded up to 64."""
+    need = max(lengths) + request.profile.decode_tokens
+    given = request.max_model_len
+    room = min(x for x in (given, limit, need) if x is not None)
+    if room < need:
+        whose = "--max-model-len" if given == room else "the model's max_position_embeddings"
+        raise UsageError(
+            f"Prompt {lengths.index(max(lengths)) + 1} has {max(lengths)} tokens; with "
+            f"{request.profile.decode_tokens} output tokens it needs {need}, but {whose} "
+            f"is {room}. "
+            "Shorten it, or raise the limit where the model allows it."
+        )
+    return given or min(x for x in (-(-need // 64) * 64, limit) if x is not None)

@@ -1,0 +1,120 @@
+"""Profiles: what a run does and what it tolerates, as YAML."""
+
+from importlib import resources
+from pathlib import Path
+from typing import Any, Literal
+
+import yaml
+from pydantic import Field, field_validator
+
+from linattn_verify.configs.errors import UsageError, unknown
+from linattn_verify.configs.metrics import STATISTICS
+from linattn_verify.configs.strict import Strict, validated
+
+BUILT_IN = ("quick", "ci", "release")
+DTYPES = ("bfloat16", "float16", "float32")
+EngineValue = bool | int | float | str | dict[str, Any] | list[Any] | None
+
+
+class Limit(Strict):
+    """The largest value that passes, and where the number comes from."""
+
+    limit: float = Field(ge=0)
+    origin: str = Field(min_length=1)
+
+
+class Profile(Strict):
+    """One named set of scenarios, settings and limits.
+
+    `limits` maps a dtype to limits by metric name; a name is a statistic, or one narrowed by leg
+    or segment (`linattn_verify.configs.metrics.most_specific`).
+    """
+
+    name: str
+    description: str
+    budgets: tuple[int, ...] = Field(min_length=1)
+    min_chunks: int = Field(default=3, ge=2)
+    decode_tokens: int = Field(default=16, ge=2)
+    top_k: int = Field(default=8, ge=2, le=20)
+    cut_offsets: tuple[int | Literal["half", "block"], ...] = (1, 2, 3, "half", "block")
+    max_step_tokens: int = Field(default=16384, ge=64)
+    kv_cache_gib: float = Field(default=2.0, gt=0)
+    engine_args: dict[str, EngineValue] = Field(default_factory=dict)
+    start_timeout: float = Field(default=900, gt=0)
+    scenario_timeout: float = Field(default=600, gt=0)
+    isolate: bool = False
+    limits: dict[Literal["bfloat16", "float16", "float32"], dict[str, Limit]]
+
+    @field_validator("budgets")
+    @classmethod
+    def _budgets_are_sound(cls, budgets: tuple[int, ...]) -> tuple[int, ...]:
+        return check_budgets(budgets)
+
+    @field_validator("limits")
+    @classmethod
+    def _statistics_are_known(cls, limits: dict[str, dict[str, Limit]]) -> Any:
+        for by_metric in limits.values():
+            for metric in by_metric:
+                statistic = metric.rsplit(".", 1)[-1]
+                if statistic not in STATISTICS:
+                    raise ValueError(str(unknown("statistic", statistic, STATISTICS, metric)))
+        return limits
+
+
+def check_budgets(budgets: tuple[int, ...]) -> tuple[int, ...]:
+    """`budgets` unchanged; raises ValueError where one is not positive or appears twice."""
+    for budget in budgets:
+        if budget < 1:
+            raise ValueError(f"budget {budget} is not a positive number of tokens")
+        if budgets.count(budget) > 1:
+            raise ValueError(f"budget {budget} appears twice")
+    return budgets
+
+
+def load_profile(name: str) -> Profile:
+    """The built-in profile of that name, or the YAML file at that path."""
+    return validated(Profile, _document(name, seen=()), where=f"profile {name}")
+
+
+def _document(name: str, seen: tuple[str, ...]) -> dict[str, Any]:
+    """The profile as plain data, on top of the profile that its `extends` names."""
+    if name in seen:
+        raise UsageError(f"profile {name}: extends itself ({' → '.join((*seen, name))})")
+    document = _parse(name, _read(name))
+    base = document.pop("extends", None)
+    if base is None:
+        return document
+    return _merged(_document(str(base), (*seen, name)), document)
+
+
+def _read(name: str) -> str:
+    if name in BUILT_IN:
+        folder = resources.files("linattn_verify.configs") / "profiles"
+        return (folder / f"{name}.yaml").read_text(encoding="utf-8")
+    path = Path(name)
+    if path.suffix not in (".yaml", ".yml") and not path.exists():
+        raise unknown("profile", name, BUILT_IN)
+    try:
+        return path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"profile {name}: cannot be read ({error}). Give a YAML file.") from error
+
+
+def _parse(name: str, text: str) -> dict[str, Any]:
+    try:
+        document = yaml.safe_load(text)
+    except yaml.YAMLError as error:
+        raise UsageError(f"profile {name}: not valid YAML: {error}") from error
+    if not isinstance(document, dict):
+        raise UsageError(f"profile {name}: expected a mapping of settings at the top level.")
+    return document
+
+
+def _merged(base: dict[str, Any], over: dict[str, Any]) -> dict[str, Any]:
+    """`over` on top of `base`; nested mappings are merged, everything else is replaced."""
+    both = {
+        key: _merged(base[key], value)
+        for key, value in over.items()
+        if isinstance(value, dict) and isinstance(base.get(key), dict)
+    }
+    return {**base, **over, **both}

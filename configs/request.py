@@ -1,0 +1,81 @@
+"""The request: a profile, and what the flags say on top of it."""
+
+from pathlib import Path
+from typing import Any
+
+import yaml
+from pydantic import Field
+
+from linattn_verify.configs.errors import UsageError, unknown
+from linattn_verify.configs.faults import FAULTS
+from linattn_verify.configs.profile import EngineValue, Profile
+from linattn_verify.configs.strict import Strict, validated
+
+
+class Request(Strict):
+    """Everything that a run was asked for."""
+
+    model: str | None
+    """Hub name or folder; None for the embedded model."""
+    revision: str | None = None
+    dtype: str = "auto"
+    profile: Profile
+    prompts: Path | None = None
+    max_model_len: int | None = Field(default=None, ge=8)
+    seed: int = Field(default=0, ge=0)
+    engine_args: dict[str, EngineValue] = Field(default_factory=dict)
+    only: tuple[str, ...] = ()
+    skip: tuple[str, ...] = ()
+    trust_remote_code: bool = False
+    inject: dict[str, tuple[str, ...]] = Field(default_factory=dict)
+    """Faults by scenario, to see the tool turn red."""
+
+
+def overridden(profile: Profile, **flags: Any) -> Profile:
+    """`profile` with every flag that was given (is not None) in place of its own value."""
+    given = {key: value for key, value in flags.items() if value is not None}
+    return validated(Profile, {**profile.model_dump(), **given}, where="command line")
+
+
+def parse_budgets(text: str) -> tuple[int, ...]:
+    """`512,256` as numbers; raises UsageError naming the part that is none."""
+    budgets = []
+    for part in text.split(","):
+        try:
+            budgets.append(int(part.strip()))
+        except ValueError:
+            raise UsageError(
+                f"--budgets: {part.strip()!r} is not a whole number of tokens. "
+                "Give numbers separated by commas, such as 512,256,128,100."
+            ) from None
+    return tuple(budgets)
+
+
+def parse_engine_args(pairs: tuple[str, ...]) -> dict[str, EngineValue]:
+    """`KEY=VALUE` pairs, the value typed as YAML types it (true, 0.5, 16, text, {…})."""
+    arguments: dict[str, EngineValue] = {}
+    for pair in pairs:
+        key, equals, value = pair.partition("=")
+        if not equals or not key:
+            raise UsageError(f"--engine-arg {pair!r}: expected KEY=VALUE, such as block_size=256.")
+        name = key.replace("-", "_")
+        if name in arguments:
+            raise UsageError(f"--engine-arg {name}: given twice.")
+        try:
+            arguments[name] = yaml.safe_load(value)
+        except yaml.YAMLError as error:
+            raise UsageError(f"--engine-arg {pair!r}: the value is not valid: {error}") from error
+    return arguments
+
+
+def parse_inject(pairs: tuple[str, ...]) -> dict[str, tuple[str, ...]]:
+    """`SCENARIO=FAULT` pairs by scenario."""
+    faults: dict[str, tuple[str, ...]] = {}
+    for pair in pairs:
+        scenario, equals, fault = pair.partition("=")
+        if not equals:
+            raise UsageError(f"--inject {pair!r}: expected SCENARIO=FAULT.")
+        if fault not in FAULTS:
+            raise unknown("fault", fault, FAULTS)
+        faults[scenario] = (*faults.get(scenario, ()), fault)
+    return faults

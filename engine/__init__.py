@@ -1,0 +1,1 @@
+"""The one room for vLLM: child processes, their protocol, and what runs inside them."""

@@ -1,0 +1,94 @@
+"""What a checkpoint says of itself, and its tokenizer: before any engine starts."""
+
+import dataclasses
+from pathlib import Path
+from typing import Any
+
+from linattn_verify.configs.errors import UsageError, unknown
+from linattn_verify.engine.messages import ModelFacts, Prepare, Prepared
+from linattn_verify.workloads.prompts import Prompt
+
+OURS = frozenset(
+    {"model", "scheduler_cls", "worker_extension_cls", "logits_processors", "logprobs_mode",
+     "max_num_batched_tokens", "enable_chunked_prefill", "enable_prefix_caching", "max_logprobs"}
+)  # fmt: skip
+"""Engine arguments that scenarios set themselves."""
+
+
+def prepare(ask: Prepare) -> Prepared:
+    """Read configuration and tokenizer; raises UsageError where the request is at fault."""
+    check_engine_args(ask.engine_args)
+    config = _from_hub(ask, "AutoConfig")
+    tokenizer = _from_hub(ask, "AutoTokenizer")
+    text = config.get_text_config()
+    facts = ModelFacts(
+        name=ask.model,
+        path=_folder(ask),
+        revision=getattr(config, "_commit_hash", None) or ask.revision,
+        architecture=(config.architectures or [type(config).__name__])[0],
+        vocab_size=text.vocab_size,
+        max_position_embeddings=getattr(text, "max_position_embeddings", None),
+        multimodal=hasattr(config, "vision_config"),
+    )
+    ids = tuple(_tokens(p, tokenizer, facts.vocab_size) for p in ask.prompts)
+    return Prepared(model=facts, token_ids=ids)
+
+
+def check_engine_args(names: tuple[str, ...]) -> None:
+    """Raise UsageError for a name that vLLM's EngineArgs lacks, or that scenarios set."""
+    from vllm.engine.arg_utils import EngineArgs
+
+    known = {f.name for f in dataclasses.fields(EngineArgs)}
+    for name in names:
+        if name not in known:
+            raise unknown("engine argument", name, known - OURS)
+        if name in OURS:
+            raise UsageError(
+                f"--engine-arg {name}: the scenarios set this themselves. Use --model, --budgets, "
+                "--only or a profile instead."
+            )
+
+
+def _from_hub(ask: Prepare, loader: str) -> Any:
+    import transformers
+
+    what = {"AutoConfig": "configuration", "AutoTokenizer": "tokenizer"}[loader]
+    try:
+        return getattr(transformers, loader).from_pretrained(
+            ask.model, revision=ask.revision, trust_remote_code=ask.trust_remote_code
+        )
+    except Exception as error:
+        first = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
+        raise UsageError(
+            f"The {what} of model {ask.model!r} cannot be loaded: {first}\n"
+            "A hub name needs the network or a filled cache, and a valid name and revision. "
+            "Otherwise download the model elsewhere and give its folder: --model /path/to/folder."
+        ) from error
+
+
+def _folder(ask: Prepare) -> str | None:
+    """The local folder that holds the checkpoint, fetched if it is not there yet."""
+    if Path(ask.model).is_dir():
+        return str(Path(ask.model).resolve())
+    from huggingface_hub import snapshot_download
+
+    try:
+        return snapshot_download(ask.model, revision=ask.revision)
+    except Exception as error:
+        raise UsageError(
+            f"The weights of model {ask.model!r} cannot be fetched ({type(error).__name__}: "
+            f"{error}). Give the folder of a downloaded model: --model /path/to/folder."
+        ) from error
+
+
+def _tokens(prompt: Prompt, tokenizer: Any, vocab_size: int) -> tuple[int, ...]:
+    ids = tokenizer.encode(prompt.text) if prompt.text is not None else list(prompt.token_ids or ())
+    too_large = next((i for i in ids if i >= vocab_size), None)
+    if too_large is not None:
+        raise UsageError(
+            f"Prompt {prompt.id!r}: token id {too_large} is not below the vocabulary's size "
+            f"{vocab_size}. Use token ids of this model's tokenizer."
+        )
+    if len(ids) < 2:
+        raise UsageError(f"Prompt {prompt.id!r}: {len(ids)} token; at least 2 are needed.")
+    return tuple(ids[: prompt.max_tokens])

@@ -1,0 +1,148 @@
+"""The engine process: reads commands, drives vLLM, answers. One engine, one process."""
+
+import json
+import logging
+import os
+import queue
+import signal
+import sys
+import threading
+from typing import Any
+
+from linattn_verify.configs.errors import UsageError
+from linattn_verify.engine.failures import failed, usage
+from linattn_verify.engine.messages import (
+    COMMANDS,
+    Command,
+    EngineFacts,
+    Failed,
+    Load,
+    Loaded,
+    Prepare,
+    Progress,
+    Ran,
+    Reply,
+    Run,
+    Stop,
+)
+from linattn_verify.engine.native_libs import find_broken, shield
+from linattn_verify.traces.outcome import Status
+
+_HERE = "linattn_verify.engine"
+
+
+class Child:
+    """Answers one command at a time on `replies`, a file descriptor."""
+
+    def __init__(self, replies: int) -> None:
+        self.replies = replies
+        self.server: Any = None
+        self.notes: list[str] = []
+
+    def answer(self, command: Command) -> Reply:
+        """Carry out `command`; what goes wrong becomes a Failed, never an exception."""
+        try:
+            if isinstance(command, Prepare):
+                from linattn_verify.engine.checkpoint import prepare
+
+                return prepare(command)
+            if isinstance(command, Load):
+                return Loaded(facts=self.load(command))
+            assert isinstance(command, Run), command
+            return self.run(command)
+        except UsageError as error:
+            return usage(str(error))
+        except Exception as error:
+            logging.getLogger(__name__).exception("%s failed", command.type)
+            return failed(error, Status.CRASHED)
+
+    def load(self, command: Load) -> EngineFacts:
+        """Start vLLM with our scheduler, worker extension and logits processor."""
+        from vllm import LLM
+
+        from linattn_verify.engine.forcing import TokenForcer
+        from linattn_verify.engine.serving import Server
+        from linattn_verify.engine.settings import ChangedSettings
+
+        with ChangedSettings() as changed:
+            llm = LLM(
+                model=command.model,
+                **command.engine_args,
+                scheduler_cls=f"{_HERE}.scheduler.RecordingScheduler",
+                worker_extension_cls=f"{_HERE}.worker.WorkerExtension",
+                logits_processors=[TokenForcer],
+                logprobs_mode="raw_logprobs",
+            )
+        facts = _facts(llm, list(command.engine_args), [*self.notes, *changed.lines])
+        self.server = Server(llm, command.engine, facts)
+        return facts
+
+    def run(self, command: Run) -> Ran:
+        """Serve one scenario."""
+        name = command.scenario.name
+
+        def progress(done: int, total: int) -> None:
+            self.send(Progress(scenario=name, done=done, total=total))
+
+        return Ran(scenario=name, seconds=self.server.run(command, progress))
+
+    def send(self, reply: Reply) -> None:
+        """Write one reply as a line."""
+        data = (reply.model_dump_json() + "\n").encode()
+        while data:
+            data = data[os.write(self.replies, data) :]
+
+
+def _facts(llm: Any, requested: list[str], notes: list[str]) -> EngineFacts:
+    from linattn_verify.engine import environment
+    from linattn_verify.engine.settings import resolved
+    from linattn_verify.engine.worker import ATTENTION
+
+    config = llm.llm_engine.vllm_config
+    layers = llm.collective_rpc("linattn_layers")[0]
+    kinds = [layer["kind"] for layer in layers]
+    settings = resolved(config, requested)
+    cache = config.cache_config
+    return EngineFacts(
+        resolved=settings,
+        notes=tuple(notes),
+        block_size=getattr(cache, "cache_hit_alignment_tokens", None) or cache.block_size,
+        prefix_caching=bool(cache.enable_prefix_caching),
+        dtype=settings["dtype"],
+        layers={kind: kinds.count(kind) for kind in sorted(set(kinds))},
+        linear_attention=any(kind != ATTENTION for kind in kinds),
+        versions=environment.versions(),
+        cpu=environment.cpu(),
+        kernel_path=tuple(environment.kernel_path(layers)),
+    )
+
+
+def _read_commands(descriptor: int, commands: "queue.SimpleQueue[Command]") -> None:
+    """Feed commands to the main thread. When the parent is gone, so are this process and all its
+    children: nothing is left behind, even if the parent was killed."""
+    with os.fdopen(descriptor, encoding="utf-8") as lines:
+        for line in lines:
+            commands.put(COMMANDS.validate_python(json.loads(line)))
+    os.killpg(os.getpgrp(), signal.SIGKILL)
+
+
+def main(arguments: list[str]) -> None:
+    """`arguments`: the file descriptors of commands and of replies."""
+    commands: queue.SimpleQueue[Command] = queue.SimpleQueue()
+    threading.Thread(target=_read_commands, args=(int(arguments[0]), commands), daemon=True).start()
+    child = Child(int(arguments[1]))
+    broken = find_broken()
+    shield(broken)
+    for item in broken:
+        child.notes.append(item.note())
+        print(f"linattn-verify: {item.note()}", flush=True)
+    while not isinstance(command := commands.get(), Stop):
+        reply = child.answer(command)
+        child.send(reply)
+        if isinstance(reply, Failed) and not isinstance(command, Prepare):
+            break  # an engine that failed once is not trusted with another scenario
+    sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

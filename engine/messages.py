@@ -1,0 +1,123 @@
+"""What the parent and an engine process say to each other: one JSON object a line."""
+
+from typing import Annotated, Any, Literal
+
+from pydantic import Field, TypeAdapter
+
+from linattn_verify.configs.plan import Scenario
+from linattn_verify.configs.strict import Strict
+from linattn_verify.traces.outcome import Status
+from linattn_verify.workloads.prompts import Prompt
+
+
+class ModelFacts(Strict):
+    """What the checkpoint says of itself."""
+
+    name: str
+    path: str | None
+    """Local folder, where there is one."""
+    revision: str | None
+    architecture: str
+    vocab_size: int
+    max_position_embeddings: int | None
+    multimodal: bool
+
+
+class EngineFacts(Strict):
+    """What a loaded engine says of itself."""
+
+    resolved: dict[str, Any]
+    """By engine argument; only arguments whose value the engine reports."""
+    notes: tuple[str, ...]
+    block_size: int
+    prefix_caching: bool
+    dtype: str
+    layers: dict[str, int]
+    """Number of layers by kind of state, e.g. {"gated_delta_net": 3, "full_attention": 1}."""
+    linear_attention: bool
+    versions: dict[str, str]
+    cpu: dict[str, Any]
+    kernel_path: tuple[str, ...]
+
+
+class Prepare(Strict):
+    """Read the checkpoint's configuration and tokenise the prompts."""
+
+    type: Literal["prepare"] = "prepare"
+    model: str
+    revision: str | None
+    trust_remote_code: bool
+    prompts: tuple[Prompt, ...]
+    engine_args: tuple[str, ...]
+    """Names of the user's engine arguments, to be checked."""
+
+
+class Load(Strict):
+    """Start the engine."""
+
+    type: Literal["load"] = "load"
+    engine: str
+    model: str
+    engine_args: dict[str, Any]
+
+
+class Run(Strict):
+    """Serve the workload as one scenario and write its trace."""
+
+    type: Literal["run"] = "run"
+    scenario: Scenario
+    prompts: tuple[tuple[int, ...], ...]
+    forced: tuple[tuple[int, ...], ...] | None
+    """The reference's generated tokens, one tuple a prompt; None in the reference itself."""
+    decode_tokens: int
+    top_k: int
+    cut_offsets: tuple[int | Literal["half", "block"], ...]
+    trace: str
+
+
+class Stop(Strict):
+    """End well."""
+
+    type: Literal["stop"] = "stop"
+
+
+class Prepared(Strict):
+    type: Literal["prepared"] = "prepared"
+    model: ModelFacts
+    token_ids: tuple[tuple[int, ...], ...]
+
+
+class Loaded(Strict):
+    type: Literal["loaded"] = "loaded"
+    facts: EngineFacts
+
+
+class Progress(Strict):
+    type: Literal["progress"] = "progress"
+    scenario: str
+    done: int
+    total: int
+    """Tokens that go through the model in this scenario, about."""
+
+
+class Ran(Strict):
+    type: Literal["ran"] = "ran"
+    scenario: str
+    seconds: float
+
+
+class Failed(Strict):
+    """The child could not do what it was asked; it is still there to say so."""
+
+    type: Literal["failed"] = "failed"
+    status: Status
+    usage: bool = False
+    """The request itself is at fault: the user must change it."""
+    message: str
+    traceback: str = ""
+
+
+Command = Prepare | Load | Run | Stop
+Reply = Prepared | Loaded | Progress | Ran | Failed
+COMMANDS: TypeAdapter[Command] = TypeAdapter(Annotated[Command, Field(discriminator="type")])
+REPLIES: TypeAdapter[Reply] = TypeAdapter(Annotated[Reply, Field(discriminator="type")])

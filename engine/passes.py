@@ -1,0 +1,121 @@
+"""What a scenario submits: passes of requests, each with the legs that it yields."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Literal
+
+from linattn_verify.configs.plan import Kind
+from linattn_verify.engine.messages import Run
+from linattn_verify.traces.schema import Leg
+
+
+@dataclass(frozen=True)
+class Ask:
+    """One request to the engine."""
+
+    request: int
+    """Index of its prompt in the workload."""
+    leg: Leg
+    token_ids: tuple[int, ...]
+    max_tokens: int
+    salt: str | None = None
+    forced: tuple[int, ...] | None = None
+    prompt_logprobs: bool = False
+    read_cache: bool = False
+    record: bool = True
+    """False for a request that only fills the cache."""
+
+
+@dataclass(frozen=True)
+class Pass:
+    """Requests submitted together."""
+
+    asks: tuple[Ask, ...]
+
+    def tokens(self) -> int:
+        """Prompt and output tokens of all requests."""
+        return sum(len(a.token_ids) + a.max_tokens for a in self.asks)
+
+
+def passes(run: Run, block: int) -> list[Pass]:
+    """The passes of a scenario, in order. `block`: tokens of a cache block."""
+    kind = run.scenario.kind
+    cached = kind in (Kind.COLD, Kind.WARM)
+    found = []
+    if Leg.DECODE in run.scenario.legs and run.forced is not None:
+        found.append(_whole_prompts(run, Leg.DECODE, cached))
+    if Leg.FREE in run.scenario.legs:
+        found.append(_whole_prompts(run, Leg.FREE, cached))
+    if kind is Kind.COLD:
+        found += _fill_every_block(run.prompts, block)
+    if Leg.CUT in run.scenario.legs:
+        found.append(_cuts(run, block))
+    return [p for p in found if p.asks]
+
+
+def _whole_prompts(run: Run, leg: Leg, cached: bool) -> Pass:
+    """Every prompt at once. Salts differ by request and leg, so that `cold` finds nothing, even
+    among prompts that share a prefix, and `warm` finds exactly its own."""
+    reference = run.forced is None
+    forced = run.forced if leg is Leg.DECODE else None
+    return Pass(
+        tuple(
+            Ask(
+                request=i,
+                leg=leg,
+                token_ids=ids,
+                max_tokens=run.decode_tokens,
+                salt=f"{leg}-{i}" if cached else None,
+                forced=forced[i] if forced else None,
+                prompt_logprobs=leg is Leg.DECODE or reference,
+                read_cache=cached,
+            )
+            for i, ids in enumerate(run.prompts)
+        )
+    )
+
+
+def _fill_every_block(prompts: tuple[tuple[int, ...], ...], block: int) -> list[Pass]:
+    """A ladder that leaves a state at every block boundary: a prefill in align mode keeps only the
+    state of its last boundary, so one prefix a boundary, each going on from the one before."""
+    longest = max(map(len, prompts))
+    return [
+        Pass(
+            tuple(
+                Ask(i, Leg.CUT, ids[: edge + 1], 1, _ladder(i), read_cache=True, record=False)
+                for i, ids in enumerate(prompts)
+                if len(ids) > edge + 1
+            )
+        )
+        for edge in range(block, longest, block)
+    ]
+
+
+def _cuts(run: Run, block: int) -> Pass:
+    """Prefixes that end around each block boundary and between; each asks for the next token."""
+    return Pass(
+        tuple(
+            Ask(i, Leg.CUT, ids[:cut], 1, _ladder(i), forced=(ids[cut],), read_cache=True)
+            for i, ids in enumerate(run.prompts)
+            for cut in cut_points(len(ids), block, run.cut_offsets)
+        )
+    )
+
+
+def _ladder(request: int) -> str:
+    return f"cut-{request}"
+
+
+def cut_points(
+    length: int, block: int, offsets: Iterable[int | Literal["half", "block"]]
+) -> list[int]:
+    """Prefix lengths to cut a prompt of `length` tokens at: each block boundary plus each offset,
+    where the prefix reaches beyond the boundary by at most a block and a token follows it."""
+    sizes = {{"half": block // 2, "block": block}.get(str(o), o) for o in offsets}
+    points = {
+        edge + int(size)
+        for edge in range(block, length, block)
+        for size in sizes
+        if 1 <= int(size) <= block and edge + int(size) < length
+    }
+    return sorted(points)

@@ -1,0 +1,1 @@
+"""What Python processes started by the engine run first."""

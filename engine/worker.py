@@ -1,0 +1,63 @@
+"""Methods added to vLLM's worker (`worker_extension_cls`), reached by `collective_rpc`."""
+
+from typing import Any
+
+from linattn_verify.engine import faults, forcing
+
+ATTENTION = "attention"
+"""Kind of a layer that keeps keys and values, not a state."""
+
+
+class WorkerExtension:
+    """What only the worker can tell, or do. Every name begins with `linattn_`: vLLM refuses an
+    extension that shadows a method of the worker."""
+
+    def linattn_take_top_logits(self) -> list[float]:
+        """Largest |logit| of each position generated since the last call."""
+        taken = list(forcing.top_logits)
+        forcing.top_logits.clear()
+        return taken
+
+    def linattn_layers(self) -> list[dict[str, Any]]:
+        """Each stateful layer: name, backend, and dtypes of its state tensors."""
+        runner: Any = self.model_runner  # type: ignore[attr-defined]
+        context = runner.compilation_config.static_forward_context
+        return [
+            {
+                "name": name,
+                "kind": _kind(context[name]),
+                "backend": _backend(context[name]),
+                "block_size": group.kv_cache_spec.block_size,
+                "dtypes": [str(t.dtype).removeprefix("torch.") for t in _tensors(context[name])],
+            }
+            for group in runner.kv_cache_config.kv_cache_groups
+            for name in group.layer_names
+        ]
+
+    def linattn_inject(self, names: list[str]) -> None:
+        """Make these faults, and no others, active (`linattn_verify.engine.faults`)."""
+        faults.activate(names, self)
+
+    def linattn_fired(self) -> dict[str, int]:
+        """How often each injected fault has fired."""
+        return dict(faults.fired)
+
+
+def _kind(layer: Any) -> str:
+    """Linear-attention layers name their kind (`mamba_type`); the others are attention."""
+    kind = getattr(layer, "mamba_type", None)
+    return str(getattr(kind, "name", kind)).lower() if kind is not None else ATTENTION
+
+
+def _backend(layer: Any) -> str:
+    get = getattr(layer, "get_attn_backend", None)
+    try:
+        backend = get() if get else None
+    except (NotImplementedError, ValueError):
+        backend = None
+    return backend.get_name() if backend is not None else type(layer).__name__
+
+
+def _tensors(layer: Any) -> list[Any]:
+    cache = layer.kv_cache
+    return list(cache) if isinstance(cache, (list, tuple)) else [cache]

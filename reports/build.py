@@ -1,0 +1,146 @@
+"""From evidence and results to a report."""
+
+from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime
+from importlib.metadata import PackageNotFoundError, version
+from math import inf, isfinite
+from os import PathLike, fspath
+
+from linattn_verify.checks.evidence import Evidence
+from linattn_verify.checks.result import (
+    EXIT_CODES,
+    CheckResult,
+    LimitOutcome,
+    Verdict,
+    overall,
+)
+from linattn_verify.configs.plan import Scenario
+from linattn_verify.reports.document import (
+    Check,
+    Environment,
+    Model,
+    Phase,
+    ProfileName,
+    Report,
+    ScenarioReport,
+    Tool,
+    Workload,
+)
+from linattn_verify.reports.headline import headline
+from linattn_verify.reports.settings import engine_section
+from linattn_verify.traces.outcome import Outcome, Status
+
+TOOL = "linattn-verify"
+NO_LINEAR_ATTENTION = (
+    "This model has no linear-attention layer: no recurrent or convolution state is carried "
+    "across chunks, so the checks below compare attention caches only."
+)
+_AT_BEST = {
+    Status.CRASHED: Verdict.FAIL,
+    Status.TIMED_OUT: Verdict.FAIL,
+    Status.ERROR: Verdict.ERROR,
+    Status.UNSUPPORTED: Verdict.UNSUPPORTED,
+    Status.NOT_RUN: Verdict.INCONCLUSIVE,
+}
+"""What a run's verdict is at best where a scenario ended so: even if no check speaks of it."""
+
+
+def build_report(
+    *,
+    evidence: Evidence,
+    results: Sequence[CheckResult],
+    model: Model,
+    workload: Workload,
+    environment: Environment,
+    run_folder: str | PathLike[str],
+    phases: Iterable[Phase] = (),
+    notes: Iterable[str] = (),
+    created: datetime | None = None,
+) -> Report:
+    """The report on a run: everything that was judged, and the worst of it as the verdict."""
+    checks = tuple(_check(result) for result in results)
+    scenarios = tuple(_scenario(evidence, planned) for planned in evidence.plan.scenarios())
+    verdict = _verdict(checks, scenarios)
+    return Report(
+        tool=_tool(),
+        created=created or datetime.now(UTC).replace(microsecond=0),
+        verdict=verdict,
+        exit_code=EXIT_CODES[verdict],
+        headline=headline(verdict, checks, scenarios),
+        model=model,
+        workload=workload,
+        profile=ProfileName(name=evidence.profile.name, description=evidence.profile.description),
+        engine=engine_section(evidence.engines),
+        scenarios=scenarios,
+        checks=checks,
+        environment=environment,
+        phases=tuple(phases),
+        notes=_notes(model, notes),
+        run_folder=fspath(run_folder),
+    )
+
+
+def _verdict(checks: Sequence[Check], scenarios: Sequence[ScenarioReport]) -> Verdict:
+    judged = [check.verdict for check in checks]
+    if not judged:
+        judged = [overall(())]
+    return overall(judged + [_AT_BEST[s.status] for s in scenarios if s.status in _AT_BEST])
+
+
+def _scenario(evidence: Evidence, planned: Scenario) -> ScenarioReport:
+    engine = next(e.name for e in evidence.plan.engines if planned in e.scenarios)
+    outcome = evidence.outcomes.get(planned.name) or Outcome(
+        scenario=planned.name, engine=engine, status=Status.NOT_RUN, message="It left no outcome."
+    )
+    return ScenarioReport(
+        name=planned.name,
+        kind=planned.kind,
+        engine=engine,
+        status=outcome.status,
+        reference=planned.reference,
+        budget=planned.budget,
+        proofs=evidence.proofs.get(planned.name, ()),
+        trace=outcome.trace,
+        seconds=outcome.seconds,
+        message=outcome.message,
+        traceback=outcome.traceback,
+        log_tail=outcome.log_tail,
+    )
+
+
+def _check(result: CheckResult) -> Check:
+    return Check(
+        name=result.name,
+        scenario=result.scenario,
+        reference=result.reference,
+        verdict=result.verdict,
+        message=result.message,
+        tightest=min(result.limits, key=lambda m: _room(result.limits[m]), default=None),
+        metrics={name: _finite(value) for name, value in result.metrics.items()},
+        limits=result.limits,
+        counts=result.counts,
+        worst=result.worst,
+    )
+
+
+def _room(outcome: LimitOutcome) -> float:
+    """The margin, as a number to sort by: a value that could not be measured comes first."""
+    if outcome.value is None:
+        return -1.0
+    return inf if outcome.margin is None else outcome.margin
+
+
+def _finite(value: float | None) -> float | None:
+    return value if value is not None and isfinite(value) else None
+
+
+def _notes(model: Model, notes: Iterable[str]) -> tuple[str, ...]:
+    first = () if model.linear_attention else (NO_LINEAR_ATTENTION,)
+    return tuple(dict.fromkeys((*first, *notes)))
+
+
+def _tool() -> Tool:
+    try:
+        return Tool(name=TOOL, version=version(TOOL))
+    except PackageNotFoundError:
+        return Tool(name=TOOL, version="unknown")

@@ -1,0 +1,246 @@
+"""The report as data: what report.json holds and every other form of the report is made from."""
+
+from typing import Annotated, Literal
+
+from pydantic import AwareDatetime, BeforeValidator, ConfigDict, Field, JsonValue
+
+from linattn_verify.checks.result import LimitOutcome, Proof, Verdict, WorstToken
+from linattn_verify.configs.plan import Kind
+from linattn_verify.configs.strict import Strict
+from linattn_verify.traces.outcome import Status
+
+SCHEMA_VERSION = 1
+
+
+def _encodable(text: object) -> object:
+    """File names may hold bytes that are no UTF-8; JSON may not."""
+    if isinstance(text, str):
+        return text.encode("utf-8", "backslashreplace").decode("utf-8")
+    return str(text) if hasattr(text, "__fspath__") else text
+
+
+PathText = Annotated[str, BeforeValidator(_encodable)]
+
+
+class Document(Strict):
+    """A part of the report; the text under a field is its description in the JSON Schema."""
+
+    model_config = ConfigDict(use_attribute_docstrings=True)
+
+
+class Tool(Document):
+    """A program and its version."""
+
+    name: str
+    """Name of the distribution."""
+    version: str
+    """Its version."""
+
+
+class Model(Document):
+    """A model as its configuration and weights describe it."""
+
+    name: str
+    """Name or repository id, as the user gave it."""
+    path: PathText
+    """Where the weights were read from."""
+    revision: str | None = None
+    """Revision of the repository; null where the path is a plain folder."""
+    architecture: str
+    """Architecture class named by the model's configuration."""
+    dtype: str
+    """Dtype the model was served in; it selects the profile's limits."""
+    linear_attention: bool
+    """Whether any layer keeps a recurrent or convolution state."""
+    layers: dict[str, int]
+    """Number of layers by kind."""
+    vocab_size: int | None = None
+    """Entries of the vocabulary."""
+    parameters: int | None = None
+    """Number of weights."""
+    weights_digest: str | None = None
+    """Digest of the weights; null where it was not taken."""
+
+
+class Prompt(Document):
+    """One prompt of the workload."""
+
+    id: str
+    """The prompt's name."""
+    tokens: int
+    """Its length in tokens."""
+
+
+class Workload(Document):
+    """What the model was asked to do in every scenario."""
+
+    source: str
+    """Where the prompts come from."""
+    prompts: tuple[Prompt, ...]
+    """The prompts, in the order of submission."""
+    decode_tokens: int
+    """Tokens decoded after each prompt."""
+
+
+class ProfileName(Document):
+    """The set of scenarios and limits that the run used."""
+
+    name: str
+    """Name of a built-in profile, or the one its file gives."""
+    description: str
+    """What the profile is for."""
+
+
+class Setting(Document):
+    """An engine setting that did not come out as requested."""
+
+    engine: str
+    """Which engine of the plan."""
+    setting: str
+    """The engine's own name of the setting."""
+    requested: JsonValue
+    """What was asked for."""
+    resolved: JsonValue
+    """What the engine runs with; null where it reports nothing."""
+    verdict: Literal["changed", "not reported"]
+    """`changed`: the engine runs with another value. `not reported`: its value cannot be read."""
+
+
+class Engines(Document):
+    """Settings of every engine process, by the engine's name in the plan."""
+
+    requested: dict[str, dict[str, JsonValue]]
+    """Engine arguments as asked for."""
+    resolved: dict[str, dict[str, JsonValue]]
+    """Settings as the engine resolved them."""
+    notes: dict[str, tuple[str, ...]]
+    """Lines of the engine's log that speak of a setting it changed or refused."""
+    differences: tuple[Setting, ...]
+    """Every setting whose resolved value is not the requested one."""
+
+
+class ScenarioReport(Document):
+    """One way of serving the workload: how it ended and what was proven of it."""
+
+    name: str
+    """Name of the scenario."""
+    kind: Kind
+    """How the workload was served."""
+    engine: str
+    """The engine process that served it."""
+    status: Status
+    """How it ended."""
+    reference: str | None
+    """The scenario it is compared with; null for the reference itself."""
+    budget: int
+    """Most tokens that the scheduler may compute in one step."""
+    proofs: tuple[Proof, ...]
+    """Statements about what the engine did, read from the engine."""
+    trace: str | None
+    """Path of its trace, relative to the run's folder; null where it left none."""
+    seconds: float
+    """Time it took."""
+    message: str
+    """Why it did not end well: exception or signal."""
+    traceback: str
+    """The engine's traceback, where it raised."""
+    log_tail: tuple[str, ...]
+    """Last lines of the engine's log, where it did not end well."""
+
+
+class Check(Document):
+    """One check's answer for one scenario."""
+
+    name: str
+    """Name of the check."""
+    scenario: str
+    """The scenario it judges."""
+    reference: str | None
+    """The scenario it was compared with."""
+    verdict: Verdict
+    """The check's answer."""
+    message: str
+    """What the verdict rests on, in a sentence."""
+    tightest: str | None
+    """The metric nearest to its limit, or furthest beyond it; null without limits."""
+    metrics: dict[str, float | None]
+    """Every statistic, `<leg>.<segment>.<statistic>`; null where it is NaN or infinite."""
+    limits: dict[str, LimitOutcome]
+    """By metric: the value, the largest value that passes, the margin, where the limit is from."""
+    counts: dict[str, int]
+    """How many rows or requests were requested, compared, and left out by reason."""
+    worst: tuple[WorstToken, ...]
+    """The positions that differ most."""
+
+
+class Cpu(Document):
+    """A processor, as far as it decides which kernels run."""
+
+    model: str
+    """Its name."""
+    features: tuple[str, ...] = ()
+    """Instruction sets that decide which kernels run."""
+    threads: int
+    """Threads that the engine may use."""
+
+
+class Environment(Document):
+    """What the run depended on, beyond model and settings."""
+
+    versions: dict[str, str]
+    """Versions of the engine, its libraries, Python and this tool."""
+    cpu: Cpu
+    """The processor."""
+    platform: str
+    """Operating system and architecture."""
+    kernel_path: tuple[str, ...] = ()
+    """Which kernels computed the model, as far as the engine tells."""
+    variables: dict[str, str] = Field(default_factory=dict)
+    """Environment variables that steer the engine."""
+
+
+class Phase(Document):
+    """A part of the run and its cost."""
+
+    name: str
+    """What was done."""
+    seconds: float
+    """How long it took."""
+
+
+class Report(Document):
+    """Whether an inference engine serves a model correctly, and the evidence for the answer."""
+
+    schema_version: int = SCHEMA_VERSION
+    """Version of this layout; raised by any change that an older reader could trip over."""
+    tool: Tool
+    """The program that wrote the report."""
+    created: AwareDatetime
+    """When it was written."""
+    verdict: Verdict
+    """The worst answer among checks and scenarios."""
+    exit_code: int
+    """0 every check passes, 1 a failure, 3 nothing worse than vacuous, inconclusive or
+    unsupported, 4 an error of this tool or the machine."""
+    headline: str
+    """What the verdict rests on, in one sentence."""
+    model: Model
+    """The model that was served."""
+    workload: Workload
+    """What it was asked to do."""
+    profile: ProfileName
+    """The set of scenarios and limits."""
+    engine: Engines
+    """Engine settings, requested and resolved."""
+    scenarios: tuple[ScenarioReport, ...]
+    """Every planned scenario, in order."""
+    checks: tuple[Check, ...]
+    """Every answer, in the order of judging."""
+    environment: Environment
+    """What the run depended on."""
+    phases: tuple[Phase, ...]
+    """Cost of the run, by phase."""
+    notes: tuple[str, ...]
+    """What the reader has to know beside the results."""
+    run_folder: PathText
+    """Folder that holds configuration, traces, logs and this report."""

@@ -1,0 +1,92 @@
+"""One sentence that says what the verdict rests on."""
+
+from collections.abc import Sequence
+
+from linattn_verify.checks.result import Verdict
+from linattn_verify.reports.document import Check, ScenarioReport
+from linattn_verify.reports.numbers import limit_text, margin_text, number
+from linattn_verify.traces.outcome import Status
+
+_NEXT_STEP = {
+    Verdict.VACUOUS: "Change workload or settings until it happens, then run again.",
+    Verdict.INCONCLUSIVE: "Give more or longer prompts, then run again.",
+    Verdict.UNSUPPORTED: "Run where it is supported, or leave it out of the profile.",
+    Verdict.ERROR: "This says nothing about the engine: mend the cause, then run again.",
+}
+
+
+def headline(verdict: Verdict, checks: Sequence[Check], scenarios: Sequence[ScenarioReport]) -> str:
+    """What `verdict` rests on; where it is not PASS, the first cause and what to do."""
+    if verdict is Verdict.PASS:
+        return _passed(checks)
+    causes = [check for check in checks if check.verdict is verdict]
+    if causes:
+        sentence = f"{_named(causes[0])}: {_reason(causes[0], scenarios)}"
+        return " ".join([_ended(sentence), *_others(len(causes) - 1), *_advice(verdict)])
+    ended = [s for s in scenarios if s.status is not Status.DONE]
+    if ended:
+        sentence = f"scenario {ended[0].name} {_ending(ended[0].status)}: {ended[0].message}"
+        return " ".join([_ended(sentence), *_advice(verdict)])
+    return "No check ran, so nothing is proven. Choose at least one check, then run again."
+
+
+def _passed(checks: Sequence[Check]) -> str:
+    names = list(dict.fromkeys(check.name for check in checks))
+    compared = sum(check.counts.get("compared", 0) for check in checks if check.metrics)
+    parts = [f"{_listed(names)} {'holds' if len(names) == 1 else 'hold'}"]
+    parts.append(f"in {len({check.scenario for check in checks})} scenarios")
+    if compared:
+        parts.append(f"over {compared:,} compared positions")
+    return " ".join(parts) + _smallest_margin(checks)
+
+
+def _smallest_margin(checks: Sequence[Check]) -> str:
+    judged = [(c, c.limits[c.tightest]) for c in checks if c.tightest is not None]
+    finite = [(c, o) for c, o in judged if o.margin is not None]
+    if not finite:
+        return "; every judged value is exactly 0." if judged else "."
+    check, outcome = min(finite, key=lambda pair: pair[1].margin or 0.0)
+    return (
+        f"; the smallest margin is {margin_text(outcome)} ({check.tightest} of {check.scenario}: "
+        f"{number(outcome.value)}, limit {limit_text(outcome.limit)})."
+    )
+
+
+def _reason(check: Check, scenarios: Sequence[ScenarioReport]) -> str:
+    """The check's message; for a vacuous one the missing proof, unless the message names it."""
+    if check.verdict is not Verdict.VACUOUS:
+        return check.message
+    proofs = [p for s in scenarios if s.name == check.scenario for p in s.proofs if not p.holds]
+    if not proofs or proofs[0].name in check.message:
+        return check.message
+    missing = proofs[0]
+    return (
+        f"not proven that {missing.name} (expected {missing.expected}, observed {missing.observed})"
+    )
+
+
+def _named(check: Check) -> str:
+    versus = f" against {check.reference}" if check.reference else ""
+    return f"{check.name} in {check.scenario}{versus}"
+
+
+def _others(count: int) -> list[str]:
+    return [f"{count} more like it below."] if count else []
+
+
+def _advice(verdict: Verdict) -> list[str]:
+    return [_NEXT_STEP[verdict]] if verdict in _NEXT_STEP else []
+
+
+def _ending(status: Status) -> str:
+    return {Status.NOT_RUN: "was not run", Status.ERROR: "met an error"}.get(status, status.value)
+
+
+def _ended(sentence: str) -> str:
+    return sentence if sentence.endswith((".", "!", "?")) else f"{sentence.rstrip(': ')}."
+
+
+def _listed(names: list[str]) -> str:
+    if len(names) < 2:
+        return "".join(names)
+    return f"{', '.join(names[:-1])} and {names[-1]}"

@@ -1,0 +1,62 @@
+"""Checks are found by name, once."""
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from linattn_verify.checks.registry import CheckSpec, all_checks, check, checks_named, run_checks
+from linattn_verify.checks.result import CheckResult, Verdict
+from linattn_verify.configs.errors import UsageError
+from linattn_verify.configs.plan import Kind
+from linattn_verify.traces.schema import Leg
+
+if TYPE_CHECKING:
+    from linattn_verify.checks.evidence import Evidence
+    from tests.checks.conftest import World
+
+NAMES = ["chunked_prefill", "effective_config", "logprobs_close", "prefix_cache"]
+
+
+def test_every_check_says_what_it_is_for_and_what_it_cannot_see() -> None:
+    specs = all_checks()
+    assert [s.name for s in specs] == NAMES
+    assert all(s.fault and s.blind for s in specs)
+
+
+def test_the_planner_can_read_scenarios_and_legs() -> None:
+    (spec,) = checks_named(["prefix_cache"])
+    assert spec.kinds == (Kind.COLD, Kind.WARM)
+    assert spec.legs == (Leg.PROMPT, Leg.DECODE, Leg.CUT)
+
+
+def test_a_second_check_of_the_same_name_raises() -> None:
+    all_checks()
+    with pytest.raises(ValueError, match="'prefix_cache' is defined twice"):
+        check(name="prefix_cache", fault="x", blind="y")(lambda evidence: [])
+
+
+def test_skipping_leaves_the_others() -> None:
+    assert [s.name for s in checks_named(skip=["logprobs_close"])] == [*NAMES[:2], NAMES[3]]
+
+
+@pytest.mark.parametrize("where", ["only", "skip"])
+def test_an_unknown_name_suggests_the_nearest(where: str) -> None:
+    names = {where: ["prefix_cash"]}
+    with pytest.raises(UsageError, match="Did you mean 'prefix_cache'"):
+        checks_named(**names)
+
+
+def test_nothing_left_to_run_is_refused() -> None:
+    with pytest.raises(UsageError, match="No check is left"):
+        checks_named(["prefix_cache"], ["prefix_cache"])
+
+
+def test_a_check_that_raises_is_an_error_and_stops_no_other(world: "World") -> None:
+    def broken(evidence: "Evidence") -> list[CheckResult]:
+        raise KeyError("column")
+
+    specs = (CheckSpec("broken", "f", "b", (Kind.WARM,), (), broken), *checks_named(NAMES[1:2]))
+    first, *others = run_checks(specs, world.evidence())
+    assert (first.verdict, first.scenario) == (Verdict.ERROR, "warm")
+    assert "KeyError: 'column'" in first.message
+    assert [r.verdict for r in others] == [Verdict.PASS, Verdict.PASS]

@@ -1,0 +1,1 @@
+"""Evidence: what one scenario produced, on disk before anything judges it."""

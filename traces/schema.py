@@ -1,0 +1,96 @@
+"""What one scenario produced: the rows of its table, and the record that travels with them."""
+
+from enum import StrEnum
+from typing import Any
+
+import pyarrow as pa
+from pydantic import Field
+
+from linattn_verify.configs.strict import Strict
+
+SCHEMA_VERSION = 1
+
+
+class Leg(StrEnum):
+    """What is compared."""
+
+    PROMPT = "prompt"
+    """Teacher-forced log-probabilities of the prompt's own tokens."""
+    DECODE = "decode"
+    """Log-probabilities while decoding along the reference's tokens."""
+    FREE = "free"
+    """Greedy output as it comes."""
+    CUT = "cut"
+    """Log-probability of the prompt's next token after a prefix of it."""
+
+
+ROWS = pa.schema(
+    [
+        ("request", pa.int32()),  # index of the prompt in the workload
+        ("leg", pa.string()),
+        ("position", pa.int32()),  # index of the predicted token in prompt + output
+        ("token", pa.int32()),
+        ("text", pa.string()),  # the token as the tokenizer prints it
+        ("logprob", pa.float32()),  # nats; null where a cached position was not computed
+        ("rank", pa.int32()),  # 1 = most likely
+        ("top_tokens", pa.list_(pa.int32())),  # most likely first
+        ("top_logprobs", pa.list_(pa.float32())),
+        ("step", pa.int32()),  # engine step that computed the row, counted in its pass
+        ("chunk", pa.int32()),  # step of the request that computed it, 0 = first
+        (
+            "edge_distance",
+            pa.int32(),
+        ),  # computing position minus last edge; null before one
+        ("cached", pa.bool_()),
+    ]
+)
+"""One row per (request, leg, position). The row of position p is computed from token p-1: `step`,
+`chunk` and `edge_distance` speak of that computing position. A chunk that starts at a restored
+prefix is a later chunk: its edge is the boundary of the prefix."""
+
+
+class Slice(Strict):
+    """One request's part of one engine step, from the scheduler's own record."""
+
+    step: int
+    start: int
+    """Tokens of the request computed before this step."""
+    tokens: int
+
+
+class RequestRecord(Strict):
+    """What the engine did with one request."""
+
+    request: int
+    leg: Leg
+    prompt_tokens: int
+    output_tokens: int
+    cached_tokens: int
+    slices: tuple[Slice, ...]
+    finish_reason: str | None = None
+
+    def prefill(self) -> tuple[Slice, ...]:
+        """The slices that computed prompt tokens, in order."""
+        return tuple(s for s in self.slices if s.start < self.prompt_tokens)
+
+
+class TraceRecord(Strict):
+    """Everything about a scenario's execution but its rows."""
+
+    schema_version: int = SCHEMA_VERSION
+    scenario: str
+    engine: str
+    budget: int
+    """The scheduler's token budget of a step, as read from the scheduler."""
+    prefix_caching: bool
+    block_size: int
+    """Tokens of a cache block that a prefix hit is counted in, as the engine resolved it."""
+    logits_dtype: str
+    top_logit: float | None = None
+    """Median over generated positions of the largest |logit|, as seen by a logits processor."""
+    requests: tuple[RequestRecord, ...]
+    faults: dict[str, int] = Field(default_factory=dict)
+    """Injected faults and how often each fired."""
+    seconds: float
+    notes: tuple[str, ...] = ()
+    extra: dict[str, Any] = Field(default_factory=dict)
