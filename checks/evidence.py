@@ -30,6 +30,8 @@ class Evidence:
     outcomes: dict[str, Outcome]
     traces: dict[str, Trace]
     engines: dict[str, EngineSettings]
+    experts: bool = False
+    """Whether the model is a mixture of experts."""
     proofs: dict[str, tuple[Proof, ...]] = field(default_factory=dict)
 
     def scenario(self, name: str) -> Scenario:

@@ -83,6 +83,8 @@ def limits_for(pair: Pair) -> tuple[dict[str, Limit], str]:
         return {}, "the engine did not say which dtype it resolved"
     by_dtype: dict[str, dict[str, Limit]] = dict(pair.evidence.profile.limits.items())
     limits = by_dtype.get(dtype, {})
+    if pair.evidence.experts:
+        limits = by_dtype.get(f"{dtype}-moe", limits)
     return limits, "" if limits else f"the profile has no limits for dtype {dtype}"
 
 

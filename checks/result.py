@@ -76,7 +76,7 @@ class WorstToken(Strict):
     leg: str
     position: int
     text: str
-    chunk: int
+    chunk: int | None
     edge_distance: int | None
     reference_logprob: float | None
     candidate_logprob: float | None

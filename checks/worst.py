@@ -14,7 +14,6 @@ from linattn_verify.checks.statistics import in_segment
 from linattn_verify.configs.metrics import Segment
 
 _BAD = ("non_finite_reference", "non_finite_candidate", "token_mismatch")
-UNKNOWN_CHUNK = -1
 
 
 def worst_tokens(
@@ -50,7 +49,6 @@ def place(evidence: Evidence, row: dict[Any, Any]) -> str:
 
 
 def _token(evidence: Evidence, row: dict[Any, Any]) -> WorstToken:
-    chunk = _whole(row["candidate_chunk"])
     text = next((t for t in (row["candidate_text"], row["reference_text"]) if _known(t)), "")
     return WorstToken(
         request=int(row["request"]),
@@ -58,7 +56,7 @@ def _token(evidence: Evidence, row: dict[Any, Any]) -> WorstToken:
         leg=row["leg"],
         position=int(row["position"]),
         text=str(text),
-        chunk=UNKNOWN_CHUNK if chunk is None else chunk,
+        chunk=_whole(row["candidate_chunk"]),
         edge_distance=_whole(row["candidate_edge_distance"]),
         reference_logprob=_finite(row["reference_logprob"]),
         candidate_logprob=_finite(row["candidate_logprob"]),

@@ -20,9 +20,16 @@ def check_engine_is_installed() -> None:
 
 def check_model(model: str) -> None:
     """Raise UsageError for a path that is no checkpoint. A hub name is left to the hub."""
-    path = Path(model).expanduser()
+    try:
+        path = Path(model).expanduser()
+        there = bool(model.strip()) and path.exists()
+    except (OSError, RuntimeError) as error:  # a name too long; no such user
+        raise UsageError(
+            f"--model {model:.80}: is no folder ({error}). Give a checkpoint's folder, or a hub "
+            "name."
+        ) from error
     looks_like_path = model.startswith((".", "/", "~")) or model.count("/") > 1
-    if not path.exists():
+    if not there:
         if looks_like_path or not model.strip():
             raise UsageError(
                 f"--model {model}: no such folder. Give a checkpoint's folder, or a hub name."

@@ -112,6 +112,7 @@ def _run(
                 outcomes=pipeline.outcomes,
                 traces=pipeline.traces(),
                 engines=pipeline.engines,
+                experts=prepared.model.experts,
             )
             report = _judged(request, specs, prepared, evidence, pipeline, digest)
     write_json(report, folder.path)
@@ -219,10 +220,4 @@ def _notes(request: Request, evidence: Evidence) -> list[str]:
         for name, faults in request.inject.items()
         if name not in evidence.traces
     ]
-    shielded = {
-        note
-        for settings in evidence.engines.values()
-        for note in settings.notes
-        if note.startswith("The native library of")
-    }
-    return [*injected, *crashed, *sorted(shielded)]
+    return [*injected, *crashed]

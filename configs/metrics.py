@@ -3,6 +3,9 @@
 from collections.abc import Mapping
 from enum import StrEnum
 
+from linattn_verify.configs.errors import unknown
+from linattn_verify.traces.schema import Leg
+
 STATISTICS: dict[str, str] = {
     "mean": "mean of |Δ log-probability|, nats",
     "p50": "median of |Δ log-probability|, nats",
@@ -42,6 +45,21 @@ DISTANCE_BINS: dict[Segment, tuple[int, int | None]] = {
 }
 """Distance of the computing position from the last chunk edge, half-open [from, to). The first
 four positions are what a lost convolution window of width 4 can touch."""
+
+
+def check_key(key: str) -> None:
+    """Raise UsageError where `key` governs no metric (see `most_specific`)."""
+    *narrowed, statistic = key.rsplit(".", 1)
+    if statistic not in STATISTICS:
+        raise unknown("statistic", statistic, STATISTICS, key)
+    legs, segments = tuple(map(str, Leg)), tuple(map(str, Segment))
+    if not narrowed or narrowed[0] in (*legs, *segments):
+        return
+    leg, _, segment = narrowed[0].partition(".")
+    if leg not in legs:
+        raise unknown("leg or segment", narrowed[0], (*legs, *segments), key)
+    if segment not in segments:
+        raise unknown("segment", segment, segments, key)
 
 
 def most_specific(limits: Mapping[str, object], metric: str) -> str | None:

@@ -8,6 +8,7 @@ from linattn_verify.configs.profile import EngineValue
 from linattn_verify.configs.request import Request
 from linattn_verify.traces.schema import Leg
 
+_MANY_SEQS = 1024
 _WHOLE = (Leg.PROMPT, Leg.DECODE, Leg.FREE)
 
 
@@ -96,18 +97,22 @@ def _engine_args(
 ) -> dict[str, EngineValue]:
     """Engine arguments by the engine's names: the profile's, the user's, then the scenarios'."""
     caching = any(s.kind in (Kind.COLD, Kind.WARM) for s in members)
+    budget = max(s.budget for s in members)
+    # vLLM refuses a step budget below max_num_seqs, which defaults to as much as 1024.
+    seqs: dict[str, EngineValue] = {"max_num_seqs": budget} if budget < _MANY_SEQS else {}
     return {
         "seed": request.seed,
         "dtype": request.dtype,
         "trust_remote_code": request.trust_remote_code,
         "revision": request.revision,
         "kv_cache_memory_bytes": int(request.profile.kv_cache_gib * 2**30),
+        **seqs,
         **request.profile.engine_args,
         **request.engine_args,
         "max_model_len": max_model_len,
         "enable_chunked_prefill": True,
         "enable_prefix_caching": caching,
-        "max_num_batched_tokens": max(s.budget for s in members),
+        "max_num_batched_tokens": budget,
     }
 
 

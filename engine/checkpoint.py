@@ -13,6 +13,7 @@ OURS = frozenset(
      "max_num_batched_tokens", "enable_chunked_prefill", "enable_prefix_caching", "max_logprobs"}
 )  # fmt: skip
 """Engine arguments that scenarios set themselves."""
+_EXPERTS = ("num_experts", "num_local_experts", "n_routed_experts", "moe_num_experts")
 
 
 def prepare(ask: Prepare) -> Prepared:
@@ -29,6 +30,7 @@ def prepare(ask: Prepare) -> Prepared:
         vocab_size=text.vocab_size,
         max_position_embeddings=getattr(text, "max_position_embeddings", None),
         multimodal=hasattr(config, "vision_config"),
+        experts=any(getattr(text, name, None) for name in _EXPERTS),
     )
     ids = tuple(_tokens(p, tokenizer, facts.vocab_size) for p in ask.prompts)
     return Prepared(model=facts, token_ids=ids)

@@ -21,6 +21,8 @@ class ModelFacts(Strict):
     vocab_size: int
     max_position_embeddings: int | None
     multimodal: bool
+    experts: bool
+    """Whether it is a mixture of experts."""
 
 
 class EngineFacts(Strict):

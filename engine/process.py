@@ -92,6 +92,8 @@ class EngineProcess:
     def _next_reply(self, deadline: float) -> Reply | None:
         """The next reply; None when the deadline passed or the child is gone."""
         while b"\n" not in self._buffer:
+            # Asked before the pipe is: what a child wrote before it ended is still read.
+            gone = self._process.poll() is not None
             with selectors.DefaultSelector() as selector:
                 selector.register(self._replies, selectors.EVENT_READ)
                 ready = selector.select(max(0.0, min(1.0, deadline - time.monotonic())))
@@ -101,10 +103,16 @@ class EngineProcess:
                 if not data:
                     return None
                 self._buffer += data
-            elif time.monotonic() >= deadline or self._process.poll() is not None:
+            elif gone or time.monotonic() >= deadline:
                 return None
         line, self._buffer = self._buffer.split(b"\n", 1)
-        return REPLIES.validate_json(line)
+        try:
+            return REPLIES.validate_json(line)
+        except ValueError as error:
+            tail = self.tail()
+            self.kill()
+            message = f"the engine process wrote what is no reply: {line[:80]!r}"
+            raise EngineFailure(Failed(status=Status.ERROR, message=message), tail) from error
 
     def _give_up(self, command: Command, timeout: float) -> None:
         """Say how the child ended, or end it because it took too long."""

@@ -3,14 +3,13 @@
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
-from math import inf, isfinite
+from math import isfinite
 from os import PathLike, fspath
 
 from linattn_verify.checks.evidence import Evidence
 from linattn_verify.checks.result import (
     EXIT_CODES,
     CheckResult,
-    LimitOutcome,
     Verdict,
     overall,
 )
@@ -27,6 +26,7 @@ from linattn_verify.reports.document import (
     Workload,
 )
 from linattn_verify.reports.headline import headline
+from linattn_verify.reports.numbers import room
 from linattn_verify.reports.settings import engine_section
 from linattn_verify.traces.outcome import Outcome, Status
 
@@ -115,19 +115,12 @@ def _check(result: CheckResult) -> Check:
         reference=result.reference,
         verdict=result.verdict,
         message=result.message,
-        tightest=min(result.limits, key=lambda m: _room(result.limits[m]), default=None),
+        tightest=min(result.limits, key=lambda m: room(result.limits[m]), default=None),
         metrics={name: _finite(value) for name, value in result.metrics.items()},
         limits=result.limits,
         counts=result.counts,
         worst=result.worst,
     )
-
-
-def _room(outcome: LimitOutcome) -> float:
-    """The margin, as a number to sort by: a value that could not be measured comes first."""
-    if outcome.value is None:
-        return -1.0
-    return inf if outcome.margin is None else outcome.margin
 
 
 def _finite(value: float | None) -> float | None:

@@ -1,6 +1,7 @@
 """The verdict, and what each check says."""
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Sequence
 
 from rich.console import Group, RenderableType
 from rich.panel import Panel
@@ -10,17 +11,23 @@ from rich.text import Text
 from linattn_verify.checks.result import Verdict
 from linattn_verify.reports.document import Check, Report
 from linattn_verify.reports.ink import VERDICT_STYLES, Ink, indented
-from linattn_verify.reports.numbers import limit_text, margin_text, number
+from linattn_verify.reports.numbers import limit_text, margin_mark, number
+
+_COLUMNS = ("Verdict", "Check", "Scenario", "vs", "Margin")
+_LEFT_OUT = re.compile(r"(?:\w+\.)?requests_left_out_(\w+)")
+ALL_ZERO = "every limited value is 0"
 
 
-def verdict_panel(report: Report, ink: Ink) -> Panel:
-    """The answer, in words, and what was asked."""
+def verdict_panel(report: Report, ink: Ink, full: bool) -> Panel:
+    """The answer, in words, and what was asked. What the engine's log also says is left to the
+    settings, unless the page is the full one."""
     style = VERDICT_STYLES[report.verdict]
     first = Text.assemble((report.verdict.value, style), f"   exit code {report.exit_code}")
     lines = [first, ink.text(report.headline)]
     model = report.model
     lines.append(ink.text(f"{model.name} · {model.dtype} · profile {report.profile.name}", "dim"))
-    lines.extend(ink.text(f"Note: {note}") for note in report.notes)
+    logged = set() if full else {note for notes in report.engine.notes.values() for note in notes}
+    lines.extend(ink.text(f"Note: {note}") for note in report.notes if note not in logged)
     title = ink.text(f"{report.tool.name} {report.tool.version}")
     return Panel(
         Group(*lines), title=title, title_align="left", border_style=style, width=ink.width
@@ -28,80 +35,111 @@ def verdict_panel(report: Report, ink: Ink) -> Panel:
 
 
 def check_section(report: Report, ink: Ink) -> Iterator[RenderableType]:
-    """A row for each check and scenario, whatever did not pass first."""
-    yield ink.heading(f"Checks: {_tally(report)}")
-    if not report.checks:
-        yield ink.text("No check ran.")
-        return
-    widths = _widths(report, ink)
-    header = _row(widths, ink)
-    header.add_row(*(ink.text(t, "bold") for t in ("Verdict", "Check", "Scenario", "vs", "Margin")))
-    yield header
-    for check in sorted(report.checks, key=lambda c: c.verdict is Verdict.PASS):
-        row = _row(widths, ink)
-        row.add_row(
-            Text(check.verdict.value, style=VERDICT_STYLES[check.verdict]),
-            ink.text(check.name, "bold"),
-            ink.text(check.scenario),
-            ink.text(check.reference or "–"),
-            ink.text(_margin(check)),
-        )
-        yield row
-        for line in (check.message, _basis(check)):
-            if line:
-                yield indented(ink.text(line))
+    """A row and a message for each check and scenario, whatever did not pass first."""
+    yield _heading(report, ink)
+    yield from _with_messages(worst_first(report.checks), ink)
 
 
-def _tally(report: Report) -> str:
+def check_summary(report: Report, ink: Ink) -> Iterator[RenderableType]:
+    """Messages only of what did not pass; for the rest a row and its tightest metric."""
+    yield _heading(report, ink)
+    passed = [check for check in report.checks if check.verdict is Verdict.PASS]
+    others = [check for check in report.checks if check.verdict is not Verdict.PASS]
+    yield from _with_messages(others, ink)
+    if others and passed:
+        yield Text("")
+    if passed:
+        yield _passed(passed, ink)
+
+
+def worst_first(checks: Sequence[Check]) -> list[Check]:
+    """What did not pass, then what did."""
+    return sorted(checks, key=lambda check: check.verdict is Verdict.PASS)
+
+
+def _heading(report: Report, ink: Ink) -> RenderableType:
     counts = ((v, sum(c.verdict is v for c in report.checks)) for v in Verdict)
-    return ", ".join(f"{count} {v.value}" for v, count in counts if count) or "none"
+    tally = ", ".join(f"{count} {v.value}" for v, count in counts if count)
+    return ink.heading(f"Checks: {tally or 'none ran'}")
 
 
-def _widths(report: Report, ink: Ink) -> list[int]:
-    """Of the columns: as wide as their longest cell, within what the console has."""
-    checks = report.checks
-    longest = [
-        max(len("Verdict"), *(len(c.verdict.value) for c in checks)),
-        max(len("Check"), *(len(c.name) for c in checks)),
-        max(len("Scenario"), *(len(c.scenario) for c in checks)),
-        max(len("vs"), *(len(c.reference or "") for c in checks)),
-        max(len("Margin"), *(len(ink.plain(_margin(c))) for c in checks)),
-    ]
-    room = ink.width - 2 * (len(longest) - 1)
-    while sum(longest) > room:
-        widest = longest.index(max(longest))
-        longest[widest] -= 1
-    return longest
+def _with_messages(checks: Sequence[Check], ink: Ink) -> Iterator[RenderableType]:
+    if not checks:
+        return
+    rows = [_cells(check) for check in checks]
+    widths = _widths([_COLUMNS, *rows], ink)
+    yield _row(widths, [ink.text(name, "bold") for name in _COLUMNS])
+    for check, row in zip(checks, rows, strict=True):
+        styles = (VERDICT_STYLES[check.verdict], "bold", "", "", "")
+        yield _row(widths, [ink.text(t, s) for t, s in zip(row, styles, strict=True)])
+        said = " · ".join(part for part in (check.message, _left_out(check)) if part)
+        if said:
+            yield indented(ink.text(said))
 
 
-def _row(widths: list[int], ink: Ink) -> Table:
-    table = Table.grid(padding=(0, 2, 0, 0), pad_edge=False)
-    for width in widths:
-        table.add_column(width=width, overflow="fold")
+def _passed(checks: Sequence[Check], ink: Ink) -> RenderableType:
+    table = ink.table("", *_COLUMNS[1:], "Tightest metric", gap=2 if ink.wide else 1)
+    for check in checks:
+        last = "\n".join(part for part in (_tightest(check, ink.wide), _left_out(check)) if part)
+        verdict, *others = _cells(check)
+        table.add_row(
+            ink.text(verdict, VERDICT_STYLES[check.verdict]), *map(ink.text, others), ink.text(last)
+        )
     return table
+
+
+def _cells(check: Check) -> tuple[str, ...]:
+    return (
+        check.verdict.value,
+        check.name,
+        check.scenario,
+        check.reference or "–",
+        _margin(check),
+    )
 
 
 def _margin(check: Check) -> str:
     if check.tightest is None:
         return "–"
+    return margin_mark(check.limits[check.tightest])
+
+
+def _tightest(check: Check, wide: bool) -> str:
+    """The metric behind the margin; without limits the message."""
+    if check.tightest is None:
+        return check.message
     outcome = check.limits[check.tightest]
-    return margin_text(outcome) + ("" if outcome.holds else "✗")
+    if outcome.margin is None:
+        return ALL_ZERO
+    values = f" {number(outcome.value)}, limit {limit_text(outcome.limit)}"
+    return check.tightest + (values if wide else "")
 
 
-def _basis(check: Check) -> str:
-    """How much was compared, and the metric behind the margin."""
-    parts = [_compared(check.counts)] if check.counts else []
-    if check.tightest is not None:
-        outcome = check.limits[check.tightest]
-        parts.append(
-            f"tightest: {check.tightest} {number(outcome.value)}, limit {limit_text(outcome.limit)}"
-        )
-    return " · ".join(parts)
+def _left_out(check: Check) -> str:
+    """Prompts that were not judged, by reason; every leg leaves out the same ones."""
+    by_reason: dict[str, int] = {}
+    for key, count in check.counts.items():
+        if found := _LEFT_OUT.fullmatch(key):
+            by_reason[found[1]] = max(count, by_reason.get(found[1], 0))
+    return ", ".join(
+        f"{count:,} {reason.replace('_', ' ')} prompt{'s' if count > 1 else ''} left out"
+        for reason, count in by_reason.items()
+        if count
+    )
 
 
-def _compared(counts: dict[str, int]) -> str:
-    rest = {k: v for k, v in counts.items() if k not in ("requested", "compared") and v}
-    total = f" of {counts['requested']:,}" if "requested" in counts else ""
-    first = [f"{counts['compared']:,}{total} compared"] if "compared" in counts else []
-    left = [f"{key.replace('_', ' ')} {count:,}" for key, count in rest.items()]
-    return ", ".join(first + left)
+def _widths(rows: Sequence[Sequence[str]], ink: Ink) -> list[int]:
+    """Of the columns: as wide as their longest cell, within what the console has."""
+    longest = [max(len(ink.plain(cell)) for cell in column) for column in zip(*rows, strict=True)]
+    room = ink.width - 2 * (len(longest) - 1)
+    while sum(longest) > room:
+        longest[longest.index(max(longest))] -= 1
+    return longest
+
+
+def _row(widths: Sequence[int], cells: Sequence[Text]) -> Table:
+    table = Table.grid(padding=(0, 2, 0, 0), pad_edge=False)
+    for width in widths:
+        table.add_column(width=width, overflow="fold")
+    table.add_row(*cells)
+    return table

@@ -1,6 +1,6 @@
 """The model, the environment, the cost, and where the evidence lies."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from rich.console import RenderableType
 from rich.text import Text
@@ -9,6 +9,11 @@ from linattn_verify.reports.document import Model, Report, Workload
 from linattn_verify.reports.ink import Ink
 from linattn_verify.reports.json_report import REPORT, SCHEMA
 from linattn_verify.reports.numbers import duration
+
+TEXT = "report.txt"
+"""The full page, in the run's folder."""
+_DIGEST = 12
+_ONE_COLUMN = 5
 
 
 def environment_section(report: Report, ink: Ink) -> Iterator[RenderableType]:
@@ -28,18 +33,22 @@ def environment_section(report: Report, ink: Ink) -> Iterator[RenderableType]:
 
 
 def _model(model: Model) -> dict[str, str]:
-    layers = ", ".join(f"{count} {kind}" for kind, count in model.layers.items())
     return {
         "model": model.name,
-        "path": model.path,
+        "path": "" if model.path == model.name else model.path,
         "revision": model.revision or "none",
         "architecture": model.architecture,
-        "layers": layers + ("" if model.linear_attention else " (no linear attention)"),
+        "layers": _layers(model),
         "dtype": model.dtype,
         "vocabulary": "" if model.vocab_size is None else f"{model.vocab_size:,}",
         "parameters": "" if model.parameters is None else f"{model.parameters:,}",
         "weights digest": model.weights_digest or "not taken",
     }
+
+
+def _layers(model: Model) -> str:
+    layers = ", ".join(f"{count} {kind}" for kind, count in model.layers.items())
+    return layers + ("" if model.linear_attention else " (no linear attention)")
 
 
 def _workload(workload: Workload) -> dict[str, str]:
@@ -50,6 +59,50 @@ def _workload(workload: Workload) -> dict[str, str]:
         "prompts": f"{len(workload.prompts)} prompts, {total:,} tokens: {prompts}",
         "decoded": f"{workload.decode_tokens} tokens after each prompt",
     }
+
+
+def environment_summary(report: Report, ink: Ink) -> Iterator[RenderableType]:
+    """The same facts, several on a line."""
+    yield ink.heading("Model, workload and environment")
+    environment, cpu = report.environment, report.environment.cpu
+    facts = {
+        **_model_in_short(report.model),
+        "workload": _workload_in_short(report.workload),
+        "versions": _joined(f"{name} {version}" for name, version in environment.versions.items()),
+        "CPU": _joined(
+            (cpu.model, f"{cpu.threads} threads", " ".join(cpu.features), environment.platform)
+        ),
+        "kernel path": "; ".join(environment.kernel_path),
+        "variables": _joined(f"{name}={value}" for name, value in environment.variables.items()),
+    }
+    yield _facts(facts, ink)
+
+
+def _model_in_short(model: Model) -> dict[str, str]:
+    vocabulary = "" if model.vocab_size is None else f"vocabulary {model.vocab_size:,}"
+    parameters = "" if model.parameters is None else f"{model.parameters:,} parameters"
+    algorithm, colon, digest = (model.weights_digest or "").rpartition(":")
+    short = digest[:_DIGEST] + ("…" if len(digest) > _DIGEST else "")
+    taken = f"{algorithm}{colon}{short}" if digest else "not taken"
+    return {
+        "model": model.name,
+        "path": "" if model.path == model.name else model.path,
+        "kind": _joined((model.architecture, _layers(model), model.dtype, vocabulary, parameters)),
+        "revision": f"{model.revision or 'none'} · weights digest {taken}",
+    }
+
+
+def _workload_in_short(workload: Workload) -> str:
+    lengths = [prompt.tokens for prompt in workload.prompts]
+    span = f" of {min(lengths):,} to {max(lengths):,} tokens" if lengths else ""
+    return (
+        f"{workload.source}: {len(lengths)} prompts{span}, {sum(lengths):,} in all; "
+        f"{workload.decode_tokens} decoded after each"
+    )
+
+
+def _joined(parts: Iterable[str]) -> str:
+    return " · ".join(part for part in parts if part)
 
 
 def cost_section(report: Report, ink: Ink) -> Iterator[RenderableType]:
@@ -66,6 +119,24 @@ def cost_section(report: Report, ink: Ink) -> Iterator[RenderableType]:
     yield table
 
 
+def cost_summary(report: Report, ink: Ink) -> Iterator[RenderableType]:
+    """The same in half the lines: two phases a row where there are many."""
+    if not report.phases:
+        return
+    total = sum(phase.seconds for phase in report.phases)
+    yield ink.heading(f"Cost by phase: {duration(total)} in total")
+    cells = [(ink.text(p.name), Text(duration(p.seconds))) for p in report.phases]
+    rows = len(cells) if len(cells) <= _ONE_COLUMN else (len(cells) + 1) // 2
+    table = ink.table(*[""] * (2 * (1 + (len(cells) > rows))))
+    for column in table.columns[1::2]:
+        column.justify = "right"
+        column.no_wrap = True
+    for row in range(rows):
+        pairs = cells[row::rows]
+        table.add_row(*(cell for pair in pairs for cell in pair))
+    yield table
+
+
 def evidence_section(report: Report, ink: Ink) -> Iterator[RenderableType]:
     """Where everything lies that the report rests on."""
     yield ink.heading("Evidence")
@@ -75,6 +146,14 @@ def evidence_section(report: Report, ink: Ink) -> Iterator[RenderableType]:
         "written": report.created.isoformat(sep=" ", timespec="seconds"),
     }
     yield _facts(facts, ink)
+
+
+def evidence_summary(report: Report, ink: Ink) -> Iterator[RenderableType]:
+    """Where to read on."""
+    yield ink.heading("Evidence")
+    created = report.created.isoformat(sep=" ", timespec="seconds")
+    yield ink.text(f"every segment: {TEXT}; everything: {REPORT} in {report.run_folder}")
+    yield ink.text(f"schema: {SCHEMA}; written {created}", "dim")
 
 
 def _facts(facts: dict[str, str], ink: Ink) -> RenderableType:

@@ -18,7 +18,7 @@ _NEXT_STEP = {
 def headline(verdict: Verdict, checks: Sequence[Check], scenarios: Sequence[ScenarioReport]) -> str:
     """What `verdict` rests on; where it is not PASS, the first cause and what to do."""
     if verdict is Verdict.PASS:
-        return _passed(checks)
+        return _passed(checks, {scenario.name for scenario in scenarios})
     causes = [check for check in checks if check.verdict is verdict]
     if causes:
         sentence = f"{_named(causes[0])}: {_reason(causes[0], scenarios)}"
@@ -30,14 +30,22 @@ def headline(verdict: Verdict, checks: Sequence[Check], scenarios: Sequence[Scen
     return "No check ran, so nothing is proven. Choose at least one check, then run again."
 
 
-def _passed(checks: Sequence[Check]) -> str:
+def _passed(checks: Sequence[Check], scenarios: set[str]) -> str:
     names = list(dict.fromkeys(check.name for check in checks))
-    compared = sum(check.counts.get("compared", 0) for check in checks if check.metrics)
     parts = [f"{_listed(names)} {'holds' if len(names) == 1 else 'hold'}"]
-    parts.append(f"in {len({check.scenario for check in checks})} scenarios")
+    judged = len({check.scenario for check in checks} & scenarios)
+    if judged:
+        parts.append(f"in {judged} scenario{'' if judged == 1 else 's'}")
+    compared = sum(sum(_by_leg(check, "compared")) for check in checks)
     if compared:
-        parts.append(f"over {compared:,} compared positions")
+        requests = sum(max(_by_leg(check, "requests"), default=0) for check in checks)
+        parts.append(f"over {compared:,} positions compared in {requests:,} requests judged")
     return " ".join(parts) + _smallest_margin(checks)
+
+
+def _by_leg(check: Check, count: str) -> list[int]:
+    """Each leg's count of that name; a check of a single leg does not name it."""
+    return [n for key, n in check.counts.items() if key.rpartition(".")[2] == count]
 
 
 def _smallest_margin(checks: Sequence[Check]) -> str:

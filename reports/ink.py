@@ -37,6 +37,11 @@ class Ink:
     width: int
     unicode: bool = True
 
+    @property
+    def wide(self) -> bool:
+        """Whether tables have room to spare."""
+        return self.width >= 100
+
     def plain(self, text: str) -> str:
         """`text` with control and invisible characters as escapes; newlines stay."""
         shown = "".join(c if c == "\n" else _visible(c) for c in text.expandtabs(4))
@@ -53,10 +58,17 @@ class Ink:
             inner = _escape(inner[0]) + inner[1:]  # it would melt into the quote
         inner = inner if self.unicode else _ascii(inner)
         quote = '"' if "'" in inner and '"' not in inner else "'"
+        return Text(f"{quote}{self._cut(inner, cells - 2)}{quote}")
+
+    def line(self, text: str, cells: int, style: str = "") -> Text:
+        """`text` in one line of at most `cells`."""
+        return Text(self._cut(self.plain(" ".join(text.split())), cells), style=style)
+
+    def _cut(self, shown: str, cells: int) -> str:
+        if cell_len(shown) <= cells:
+            return shown
         dots = self.plain("…")
-        if cell_len(inner) > cells - 2:
-            inner = set_cell_size(inner, max(cells - 2 - len(dots), 1)) + dots
-        return Text(f"{quote}{inner}{quote}")
+        return set_cell_size(shown, max(cells - len(dots), 1)) + dots
 
     def heading(self, title: str) -> Padding:
         """The line that opens a section."""

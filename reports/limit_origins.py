@@ -24,17 +24,32 @@ class _Rule:
     segment: str
 
 
-def limit_origins(checks: Sequence[Check], ink: Ink) -> Iterator[RenderableType]:
-    """Each origin once, with the limits that rest on it."""
+def limit_origins(
+    checks: Sequence[Check], ink: Ink, brief: bool = False
+) -> Iterator[RenderableType]:
+    """Each origin once, with the limits that rest on it; in brief only by check where it has
+    every limit of the check."""
     rules = _rules(checks)
     if not rules:
         return
     yield Text("")
     yield ink.text("Where the limits come from", "bold")
     for origin in dict.fromkeys(rule.origin for rule in rules):
-        yield indented(ink.text(f"{origin}:"))
-        for line in _lines([rule for rule in rules if rule.origin == origin], rules):
-            yield indented(ink.text(line, "dim"), by=4)
+        whole = _checks_of(origin, checks) if brief else []
+        lines = _lines([rule for rule in rules if rule.origin == origin], rules)
+        if whole:
+            lines = [f"every limit of {', '.join(whole)}"]
+        yield indented(ink.text(f"{origin}: {'; '.join(lines)}"))
+
+
+def _checks_of(origin: str, checks: Sequence[Check]) -> list[str]:
+    """Names of the checks whose limits all have this origin; none if it has a part of others."""
+    origins: dict[str, set[str]] = {}
+    for check in checks:
+        found = {outcome.origin for outcome in check.limits.values()}
+        origins.setdefault(check.name, set()).update(found)
+    having = {name: found for name, found in origins.items() if origin in found}
+    return list(having) if all(found == {origin} for found in having.values()) else []
 
 
 def _rules(checks: Sequence[Check]) -> list[_Rule]:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from linattn_verify.checks.result import LimitOutcome
 from linattn_verify.configs.metrics import STATISTICS, Segment
+from linattn_verify.reports.document import Check
 from linattn_verify.traces.schema import Leg
 
 _SEGMENTS = (Segment.FIRST, *(s for s in Segment if s is not Segment.FIRST))
@@ -53,6 +54,11 @@ def grids(metrics: Mapping[str, float | None], limits: Mapping[str, LimitOutcome
         )
         for leg in ordered(by_leg, Leg)
     ]
+
+
+def by_leg(check: Check) -> bool:
+    """Whether the check measured by leg and segment; others have a few numbers a scenario."""
+    return any("." in name for name in (*check.metrics, *check.limits))
 
 
 def groups(grid: Grid, statistics: Iterable[str]) -> list[Group]:

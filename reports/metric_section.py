@@ -5,13 +5,12 @@ from collections.abc import Iterator
 from rich.console import RenderableType
 from rich.text import Text
 
-from linattn_verify.checks.result import LimitOutcome
 from linattn_verify.configs.metrics import STATISTICS
 from linattn_verify.reports.document import Check, Report
 from linattn_verify.reports.ink import Ink
 from linattn_verify.reports.limit_origins import limit_origins
 from linattn_verify.reports.metric_grid import Cell, Grid, Group, column_blocks, grids, groups
-from linattn_verify.reports.numbers import limit_text, margin_text, number
+from linattn_verify.reports.numbers import limit_text, margin_mark, number
 
 LEGEND = (
     "A cell holds the value and, as ×3.2, the margin: limit divided by value. ✗: the value is "
@@ -80,11 +79,8 @@ def _line(
 
 
 def _shown(cell: Cell) -> str:
-    return f"{number(cell.value):6} {_margin(cell.limit)}".rstrip()
-
-
-def _margin(limit: LimitOutcome | None) -> str:
-    return "" if limit is None else margin_text(limit) + ("" if limit.holds else "✗")
+    margin = "" if cell.limit is None else margin_mark(cell.limit)
+    return f"{number(cell.value):6} {margin}".rstrip()
 
 
 def _style(cell: Cell) -> str:

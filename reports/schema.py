@@ -36,11 +36,11 @@ FIELDS = {
         "leg": "What is compared: prompt, decode, free or cut.",
         "position": "Index of the predicted token in prompt and output.",
         "text": "The token as the tokenizer prints it: data, never markup.",
-        "chunk": "Step of the request that computed it, 0 the first.",
+        "chunk": "Step of the request that computed it, 0 the first; null where unknown.",
         "edge_distance": "Tokens from the start of its chunk; null in the first chunk.",
         "reference_logprob": "The reference's log-probability, nats; null where not finite.",
         "candidate_logprob": "The candidate's log-probability, nats; null where not finite.",
-        "delta": "|candidate - reference|, nats; null where either is not finite.",
+        "delta": "candidate - reference, nats; null where either is not finite.",
         "note": "Which value is not finite, or what else there is to say.",
     },
 }

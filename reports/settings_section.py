@@ -8,11 +8,56 @@ from rich.console import RenderableType
 
 from linattn_verify.reports.document import Engines, Report
 from linattn_verify.reports.ink import Ink, indented
+from linattn_verify.reports.json_report import REPORT
+
+_NOTES = 6
+"""Lines of the engines' logs in the summary."""
 
 
 def settings_section(report: Report, ink: Ink) -> Iterator[RenderableType]:
     """The settings that came out otherwise, the engine's words on them, its own choices."""
+    yield from _kept(report.engine, ink)
+    for name in report.engine.requested:
+        yield from _engine(name, report.engine, ink)
+
+
+def settings_summary(report: Report, ink: Ink) -> Iterator[RenderableType]:
+    """The same, said once where engines agree, and of their logs a line for each note."""
     engine = report.engine
+    yield from _kept(engine, ink)
+    for names, chosen in _shared({name: _chosen(name, engine) for name in engine.requested}):
+        yield ink.text(f"Chosen by {_engines(names)}: {', '.join(chosen)}")
+    notes = _shared({name: engine.notes.get(name, ()) for name in engine.requested})
+    left = _NOTES
+    for names, lines in notes:
+        if left > 0:
+            yield ink.text(f"In the log of {_engines(names)}:")
+        for note in lines[: max(left, 0)]:
+            yield indented(ink.line(note, ink.width - 2, "dim"))
+        left -= len(lines)
+    if left < 0:
+        yield indented(ink.text(f"… {-left} more in {REPORT}", "dim"))
+
+
+def _shared(by_engine: dict[str, tuple[str, ...]]) -> list[tuple[list[str], list[str]]]:
+    """Lines by the engines that have them in common, each line once."""
+    owners: dict[str, list[str]] = {}
+    for name, lines in by_engine.items():
+        for line in dict.fromkeys(lines):
+            owners.setdefault(line, []).append(name)
+    groups: dict[tuple[str, ...], list[str]] = {}
+    for line, names in owners.items():
+        groups.setdefault(tuple(names), []).append(line)
+    most_first = sorted(groups, key=len, reverse=True)
+    return [(list(names), groups[names]) for names in most_first]
+
+
+def _engines(names: list[str]) -> str:
+    return f"engine{'s' if len(names) > 1 else ''} {', '.join(names)}"
+
+
+def _kept(engine: Engines, ink: Ink) -> Iterator[RenderableType]:
+    """How many requested settings are in effect, and which are not."""
     if not engine.requested:
         return
     yield ink.heading("Settings: requested and resolved")
@@ -21,8 +66,6 @@ def settings_section(report: Report, ink: Ink) -> Iterator[RenderableType]:
     yield ink.text(f"{as_requested} of {asked} requested settings are in effect as requested.")
     if engine.differences:
         yield _differences(engine, ink)
-    for name in engine.requested:
-        yield from _engine(name, engine, ink)
 
 
 def _differences(engine: Engines, ink: Ink) -> RenderableType:
@@ -40,8 +83,7 @@ def _differences(engine: Engines, ink: Ink) -> RenderableType:
 
 def _engine(name: str, engine: Engines, ink: Ink) -> Iterator[RenderableType]:
     notes = engine.notes.get(name, ())
-    resolved = engine.resolved.get(name, {})
-    chosen = [f"{k} = {_shown(v)}" for k, v in resolved.items() if k not in engine.requested[name]]
+    chosen = _chosen(name, engine)
     if not notes and not chosen:
         return
     yield ink.text(f"Engine {name}", "bold")
@@ -51,6 +93,13 @@ def _engine(name: str, engine: Engines, ink: Ink) -> Iterator[RenderableType]:
         yield indented(ink.text("In its log:"))
     for note in notes:
         yield indented(ink.text(note.strip(), "dim"), by=4)
+
+
+def _chosen(name: str, engine: Engines) -> tuple[str, ...]:
+    """Settings that nobody asked for."""
+    resolved = engine.resolved.get(name, {})
+    asked = engine.requested[name]
+    return tuple(f"{key} = {_shown(v)}" for key, v in resolved.items() if key not in asked)
 
 
 def _shown(value: JsonValue) -> str:

@@ -5,24 +5,33 @@ from io import StringIO
 
 from rich.console import Console, RenderableType
 
-from linattn_verify.reports.check_section import check_section, verdict_panel
+from linattn_verify.reports.check_section import (
+    check_section,
+    check_summary,
+    verdict_panel,
+)
 from linattn_verify.reports.document import Report
 from linattn_verify.reports.facts_section import (
     cost_section,
+    cost_summary,
     environment_section,
+    environment_summary,
     evidence_section,
+    evidence_summary,
 )
 from linattn_verify.reports.ink import Ink
 from linattn_verify.reports.metric_section import metric_section
+from linattn_verify.reports.metric_summary import metric_summary
+from linattn_verify.reports.proof_summary import proof_summary
 from linattn_verify.reports.scenario_section import (
     failure_section,
     proof_section,
     scenario_section,
 )
-from linattn_verify.reports.settings_section import settings_section
-from linattn_verify.reports.worst_section import worst_section
+from linattn_verify.reports.settings_section import settings_section, settings_summary
+from linattn_verify.reports.worst_section import worst_section, worst_summary
 
-SECTIONS = (
+FULL = (
     check_section,
     failure_section,
     metric_section,
@@ -34,28 +43,43 @@ SECTIONS = (
     cost_section,
     evidence_section,
 )
-"""What follows the verdict, in order."""
+"""What follows the verdict on the full page, in order."""
+
+COMPACT = (
+    check_summary,
+    failure_section,
+    metric_summary,
+    worst_summary,
+    proof_summary,
+    settings_summary,
+    environment_summary,
+    cost_summary,
+    evidence_summary,
+)
+"""The same in about a screen for each: what the full page has more is named there."""
 
 NARROWEST = 60
 
 
-def render(report: Report, console: Console) -> None:
-    """Print the report, in ASCII where the console's encoding has no more."""
+def render(report: Report, console: Console, full: bool = False) -> None:
+    """Print the report, in ASCII where the console's encoding has no more. The compact page has
+    every check, statistic, limit and proof; the full one also every segment."""
     width = max(console.width, NARROWEST)
     ink = Ink(width=width, unicode=console.encoding.lower().startswith("utf"))
-    for part in _parts(report, ink):
+    for part in _parts(report, ink, full):
         console.print(part, highlight=False, markup=False, emoji=False, width=width)
 
 
 def render_text(report: Report, width: int = 80) -> str:
-    """The report as plain text, for report.txt."""
+    """The full page as plain text, for report.txt."""
     page = StringIO()
-    render(report, Console(file=page, width=width, color_system=None, force_terminal=False))
+    console = Console(file=page, width=width, color_system=None, force_terminal=False)
+    render(report, console, full=True)
     lines = (line.rstrip() for line in page.getvalue().splitlines())
     return "\n".join(lines) + "\n"
 
 
-def _parts(report: Report, ink: Ink) -> Iterator[RenderableType]:
-    yield verdict_panel(report, ink)
-    for section in SECTIONS:
+def _parts(report: Report, ink: Ink, full: bool) -> Iterator[RenderableType]:
+    yield verdict_panel(report, ink, full)
+    for section in FULL if full else COMPACT:
         yield from section(report, ink)

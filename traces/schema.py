@@ -46,7 +46,8 @@ ROWS = pa.schema(
 )
 """One row per (request, leg, position). The row of position p is computed from token p-1: `step`,
 `chunk` and `edge_distance` speak of that computing position. A chunk that starts at a restored
-prefix is a later chunk: its edge is the boundary of the prefix."""
+prefix is a later chunk: its edge is the boundary of the prefix. A decode step counts as a chunk of
+its own, but not as an edge: its distance is from the last edge of the prefill."""
 
 
 class Slice(Strict):

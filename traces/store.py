@@ -1,5 +1,6 @@
 """Traces on disk: one Parquet file a scenario, whole or not there."""
 
+import json
 import os
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,6 +12,11 @@ import pyarrow.parquet as pq
 from linattn_verify.traces.schema import ROWS, SCHEMA_VERSION, TraceRecord
 
 _KEY = b"linattn_verify.trace"
+NULLABLE = {
+    pa.int32(): pd.Int32Dtype(),
+    pa.bool_(): pd.BooleanDtype(),
+}
+"""Column types in which a missing whole number stays whole."""
 
 
 class TraceError(Exception):
@@ -46,19 +52,13 @@ def read_trace(path: Path) -> Trace:
     """The trace at `path`; raises TraceError where the file is broken or of another version."""
     try:
         table = pq.read_table(path)
-        record = TraceRecord.model_validate_json((table.schema.metadata or {})[_KEY])
-    except (OSError, pa.ArrowException, KeyError, ValueError) as error:
+        document = json.loads((table.schema.metadata or {})[_KEY])
+        # Before the record is built: another version may have other fields.
+        if (version := document["schema_version"]) != SCHEMA_VERSION:
+            raise TraceError(f"{path}: schema version {version}, this tool reads {SCHEMA_VERSION}.")
+        record = TraceRecord.model_validate(document)
+    except (OSError, pa.ArrowException, KeyError, TypeError, ValueError) as error:
         raise TraceError(f"{path}: not a whole trace ({error}). Run the scenario again.") from error
-    if record.schema_version != SCHEMA_VERSION:
-        raise TraceError(
-            f"{path}: schema version {record.schema_version}, this tool reads {SCHEMA_VERSION}."
-        )
     if table.schema.remove_metadata() != ROWS:
         raise TraceError(f"{path}: its columns are not those of schema version {SCHEMA_VERSION}.")
-    return Trace(record, table.to_pandas(types_mapper=_nullable.get))
-
-
-_nullable = {
-    pa.int32(): pd.Int32Dtype(),
-    pa.bool_(): pd.BooleanDtype(),
-}
+    return Trace(record, table.to_pandas(types_mapper=NULLABLE.get))

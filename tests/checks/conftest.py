@@ -14,7 +14,7 @@ from linattn_verify.configs.plan import EnginePlan, Kind, Plan, Scenario
 from linattn_verify.configs.profile import Limit, Profile
 from linattn_verify.traces.outcome import Outcome, Status
 from linattn_verify.traces.schema import ROWS, Leg, RequestRecord, Slice, TraceRecord
-from linattn_verify.traces.store import Trace, _nullable
+from linattn_verify.traces.store import NULLABLE, Trace
 
 NAMES = ("alpha", "beta", "gamma")
 LENGTHS = (17, 23, 15)
@@ -119,7 +119,7 @@ class World:
         """The scenario's trace, as the store would read it."""
         table = pa.Table.from_pylist(self.rows[name], schema=ROWS)
         record = TraceRecord(requests=tuple(self.requests[name]), **self.settings[name])
-        return Trace(record, table.to_pandas(types_mapper=_nullable.get))
+        return Trace(record, table.to_pandas(types_mapper=NULLABLE.get))
 
     def row(self, scenario: str, leg: Leg, request: int, position: int) -> Row:
         """One row, to be bent in place."""

@@ -4,6 +4,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from functools import cache
 
 import pytest
 
@@ -43,6 +44,7 @@ SHARES = {
     "edge+1..3": 1.17,
     "edge+64..": 0.9,
 }
+LEFT_OUT = {"requests": 2, "requests_left_out_short": 3}
 
 
 def metrics_of(legs: tuple[str, ...], scale: float = 1.0) -> dict[str, float]:
@@ -96,7 +98,8 @@ def worst(text: str, position: int, delta: float | None = 0.0625, note: str = ""
 
 def comparison(scenario: str, scale: float = 1.0) -> CheckResult:
     """One scenario compared with `full`; ten times the noise breaks limits."""
-    metrics = metrics_of(("prompt", "decode"), scale)
+    legs = ("prompt", "decode", "cut") if scenario == "warm" else ("prompt", "decode")
+    metrics = metrics_of(legs, scale)
     limits = limits_of(metrics)
     broken = [name for name, o in limits.items() if not o.holds]
     return CheckResult(
@@ -112,8 +115,28 @@ def comparison(scenario: str, scale: float = 1.0) -> CheckResult:
         ),
         metrics=metrics,
         limits=limits,
-        counts={"requested": 9843, "compared": 9823, "cached_not_computed": 20},
+        counts={
+            f"{leg}.{name}": count
+            for leg, rows in zip(legs, (9823, 32, 7), strict=False)
+            for name, count in {**LEFT_OUT, "cached": 20, "compared": rows}.items()
+        },
         worst=tuple(worst(t, p) for t, p in ((" harbour", 515), ("\n", 768), (" the", 1029))),
+    )
+
+
+def agreement(scenario: str, outside: float = 0.0) -> CheckResult:
+    """Free-running output of one scenario: a few numbers, without leg or segment."""
+    held = outcome(0.0, 0.0).model_copy(update={"origin": "rule of the check"})
+    broken = {"value": outside, "holds": not outside, "margin": 0.0 if outside else None}
+    return CheckResult(
+        name="logprobs-close",
+        scenario=scenario,
+        reference="full",
+        verdict=Verdict.FAIL if outside else Verdict.PASS,
+        message="1 of 2 outputs the same",
+        metrics={"requests_differing": 1.0, "outside_top_k": outside, "non_finite": 0.0},
+        limits={"outside_top_k": held.model_copy(update=broken), "non_finite": held},
+        counts={**LEFT_OUT, "compared": 32},
     )
 
 
@@ -203,7 +226,11 @@ def outcomes() -> dict[str, Outcome]:
 class Made:
     """The inputs of a report; `replace` what shall be different."""
 
-    results: tuple[CheckResult, ...] = (comparison("chunked@256"), comparison("warm", 0.5))
+    results: tuple[CheckResult, ...] = (
+        comparison("chunked@256"),
+        agreement("chunked@256"),
+        comparison("warm", 0.5),
+    )
     outcomes: dict[str, Outcome] = field(default_factory=outcomes)
     proofs: dict[str, tuple[Proof, ...]] = field(default_factory=proofs)
     linear_attention: bool = True
@@ -313,7 +340,14 @@ def unmeasured() -> Made:
 
 MAKERS: dict[str, Callable[[], Made]] = {
     "pass": Made,
-    "fail": lambda: Made(results=(comparison("chunked@256", 31.0), comparison("warm"))),
+    "fail": lambda: Made(
+        results=(
+            comparison("warm"),
+            comparison("chunked@256", 31.0),
+            agreement("chunked@256", 3.0),
+            agreement("warm"),
+        )
+    ),
     "vacuous": vacuous,
     "crash": crashed,
     "unmeasured": unmeasured,
@@ -322,17 +356,30 @@ MAKERS: dict[str, Callable[[], Made]] = {
 }
 
 
-@pytest.fixture(params=sorted(MAKERS))
+@cache
+def report_of(kind: str) -> Report:
+    return MAKERS[kind]().report()
+
+
+@pytest.fixture(params=sorted(MAKERS), scope="session")
 def any_report(request: pytest.FixtureRequest) -> Report:
     """A report of each kind."""
-    return MAKERS[request.param]().report()
+    return report_of(request.param)
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def made() -> Callable[..., Report]:
     """`made("pass", results=…)`: the report of that kind, with some inputs replaced."""
 
     def make(kind: str, **changes: object) -> Report:
+        if not changes:
+            return report_of(kind)
         return replace(MAKERS[kind](), **changes).report()  # type: ignore[arg-type]
 
     return make
+
+
+@pytest.fixture(scope="session")
+def compared() -> Callable[..., CheckResult]:
+    """`compared("warm", 0.5)`: a scenario compared with `full`, at that share of the noise."""
+    return comparison

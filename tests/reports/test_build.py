@@ -68,8 +68,17 @@ def test_a_planned_scenario_without_outcome_was_not_run(made: Make) -> None:
 
 def test_a_pass_names_checks_positions_and_smallest_margin(made: Make) -> None:
     assert made("pass").headline == (
-        "chunked-prefill and prefix-cache hold in 2 scenarios over 19,646 compared positions; "
-        "the smallest margin is ×3.6 (prompt.edge+0.kl_k3 of chunked@256: 2.8e-4, limit 0.001)."
+        "chunked-prefill, logprobs-close and prefix-cache hold in 2 scenarios over 19,749 "
+        "positions compared in 6 requests judged; the smallest margin is ×3.6 "
+        "(prompt.edge+0.kl_k3 of chunked@256: 2.8e-4, limit 0.001)."
+    )
+
+
+def test_engines_that_were_judged_are_no_scenarios(made: Make) -> None:
+    settings = result(Verdict.PASS).model_copy(update={"scenario": "plain"})
+    assert "hold" in made("pass", results=(settings,)).headline
+    assert made("pass", results=(settings, result(Verdict.PASS))).headline == (
+        "some-check holds in 1 scenario."
     )
 
 

@@ -1,0 +1,5 @@
+"""`python -m linattn_verify.cli`."""
+
+from linattn_verify.cli.main import entry
+
+entry()

@@ -1,0 +1,35 @@
+"""Which limit governs a metric."""
+
+import pytest
+
+from linattn_verify.configs.metrics import DISTANCE_BINS, Segment, most_specific
+
+METRIC = "prompt.edge+1..3.max"
+LIMITS = [METRIC, "prompt.max", "edge+1..3.max", "max"]
+STRANGERS = ["decode.max", "edge+0.max", "mean", "decode.edge+1..3.max", "prompt.later.max"]
+
+
+@pytest.mark.parametrize("left", range(len(LIMITS)), ids=LIMITS)
+def test_the_most_specific_limit_that_is_there_governs(left: int) -> None:
+    limits = dict.fromkeys([*STRANGERS, *reversed(LIMITS[left:])])
+    assert most_specific(limits, METRIC) == LIMITS[left]
+
+
+def test_a_limit_of_another_leg_segment_or_statistic_does_not_govern() -> None:
+    assert most_specific(dict.fromkeys(STRANGERS), METRIC) is None
+
+
+def test_a_segment_without_dots() -> None:
+    assert most_specific({"later.mean": 1, "mean": 2}, "cut.later.mean") == "later.mean"
+    assert most_specific({"later.mean": 1, "mean": 2}, "cut.first.mean") == "mean"
+
+
+def test_the_distance_bins_leave_no_gap_and_do_not_overlap() -> None:
+    bounds = list(DISTANCE_BINS.values())
+    assert bounds[0][0] == 0
+    assert bounds[-1][1] is None
+    assert [end for _, end in bounds[:-1]] == [start for start, _ in bounds[1:]]
+
+
+def test_every_edge_segment_has_a_bin() -> None:
+    assert set(DISTANCE_BINS) == {s for s in Segment if s.value.startswith("edge")}

@@ -1,0 +1,115 @@
+"""What the flags say, parsed."""
+
+import re
+
+import pytest
+
+from linattn_verify.configs.errors import UsageError
+from linattn_verify.configs.profile import load_profile
+from linattn_verify.configs.request import (
+    overridden,
+    parse_budgets,
+    parse_engine_args,
+    parse_inject,
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [("512", (512,)), ("37, 11,5", (37, 11, 5)), (" 7 ", (7,))],
+    ids=["one", "several", "spaces"],
+)
+def test_budgets(text: str, expected: tuple[int, ...]) -> None:
+    assert parse_budgets(text) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "culprit"),
+    [("37,x,5", "'x'"), ("", "''"), ("37,,5", "''"), ("2.5", "'2.5'"), ("37;5", "'37;5'")],
+    ids=["word", "empty", "gap", "fraction", "semicolon"],
+)
+def test_budgets_that_are_no_numbers(text: str, culprit: str) -> None:
+    with pytest.raises(UsageError, match=re.escape(f"--budgets: {culprit} is not a whole number")):
+        parse_budgets(text)
+
+
+def test_engine_args_are_typed_as_yaml_types_them() -> None:
+    pairs = (
+        "enforce_eager=false",
+        "gpu_memory_utilization=0.5",
+        "block_size=48",
+        "load_format=dummy",
+        "compilation_config={level: 3, sizes: [1, 7]}",
+        "quantization=",
+        "tokenizer=a=b",
+        "kv-cache-dtype='8'",
+    )
+    assert parse_engine_args(pairs) == {
+        "enforce_eager": False,
+        "gpu_memory_utilization": 0.5,
+        "block_size": 48,
+        "load_format": "dummy",
+        "compilation_config": {"level": 3, "sizes": [1, 7]},
+        "quantization": None,
+        "tokenizer": "a=b",
+        "kv_cache_dtype": "8",
+    }
+
+
+ENGINE_ARGS = {
+    "no-equals": (("block_size",), "--engine-arg 'block_size': expected KEY=VALUE"),
+    "no-key": (("=5",), "--engine-arg '=5': expected KEY=VALUE"),
+    "twice": (("block_size=1", "block_size=2"), "--engine-arg block_size: given twice"),
+    "twice-by-dash": (("block-size=1", "block_size=1"), "--engine-arg block_size: given twice"),
+    "not-yaml": (("sizes=[1, 2",), "--engine-arg 'sizes=[1, 2': the value is not valid"),
+}
+
+
+@pytest.mark.parametrize(("pairs", "part"), ENGINE_ARGS.values(), ids=ENGINE_ARGS.keys())
+def test_engine_args_that_are_refused(pairs: tuple[str, ...], part: str) -> None:
+    with pytest.raises(UsageError, match=re.escape(part)):
+        parse_engine_args(pairs)
+
+
+def test_faults_are_gathered_by_scenario_in_order() -> None:
+    pairs = ("warm=restored_state_lost", "chunked@7=nan_state_at_edges", "warm=logits_swapped")
+    assert parse_inject(pairs) == {
+        "warm": ("restored_state_lost", "logits_swapped"),
+        "chunked@7": ("nan_state_at_edges",),
+    }
+
+
+@pytest.mark.parametrize(
+    ("pair", "part"),
+    [
+        ("warm", "--inject 'warm': expected SCENARIO=FAULT"),
+        ("warm=logit_swapped", "Unknown fault 'logit_swapped'. Did you mean 'logits_swapped'?"),
+        ("warm=", "Unknown fault ''"),
+    ],
+    ids=["no-equals", "unknown-fault", "no-fault"],
+)
+def test_faults_that_are_refused(pair: str, part: str) -> None:
+    with pytest.raises(UsageError, match=re.escape(part)):
+        parse_inject((pair,))
+
+
+def test_a_flag_that_was_given_replaces_the_profiles_value() -> None:
+    quick = load_profile("quick")
+    changed = overridden(quick, budgets=(33,), decode_tokens=None, isolate=False)
+    assert changed.budgets == (33,)
+    assert changed.model_copy(update={"budgets": quick.budgets}) == quick
+
+
+@pytest.mark.parametrize(
+    ("flags", "part"),
+    [
+        ({"budgets": (5, 5)}, "command line: budgets: Value error, budget 5 appears twice"),
+        ({"budgets": (0,)}, "budget 0 is not a positive number"),
+        ({"decode_tokens": 1}, "command line: decode_tokens: "),
+        ({"scenario_timeout": 0.0}, "command line: scenario_timeout: "),
+    ],
+    ids=["budget-twice", "zero-budget", "one-token", "no-time"],
+)
+def test_a_flag_is_held_to_the_profiles_rules(flags: dict[str, object], part: str) -> None:
+    with pytest.raises(UsageError, match=re.escape(part)):
+        overridden(load_profile("quick"), **flags)

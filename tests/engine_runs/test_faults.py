@@ -1,0 +1,105 @@
+"""Faults put into the real engine: each fires, and the check that exists for it turns red."""
+
+from pathlib import Path
+
+import pytest
+
+from linattn_verify.traces.store import read_trace
+from tests.conftest import Invocation, invoke
+
+pytestmark = pytest.mark.engine
+
+INJECTED = {
+    "chunked@512": "conv_state_lost_at_edges",
+    "chunked@256": "recurrent_state_lost_at_edges",
+    "chunked@128": "nan_state_at_edges",
+    "chunked@100": "logits_swapped",
+    "warm": "restored_state_lost",
+    "warm-2": "conv_state_lost_at_edges",
+}
+
+
+@pytest.fixture(scope="session")
+def faulty_run(tmp_path_factory: pytest.TempPathFactory) -> Invocation:
+    """One run in which every scenario but the references has a fault of its own."""
+    flags = [f for s, fault in INJECTED.items() for f in ("--inject", f"{s}={fault}")]
+    return invoke(tmp_path_factory.mktemp("runs") / "faulty", *flags)
+
+
+def test_the_run_fails_with_exit_code_1(faulty_run: Invocation) -> None:
+    assert faulty_run.code == 1, faulty_run.out + faulty_run.err
+    assert faulty_run.report["verdict"] == "FAIL"
+
+
+@pytest.mark.parametrize(("scenario", "fault"), INJECTED.items())
+def test_the_fault_fired_and_the_report_says_so(
+    faulty_run: Invocation, scenario: str, fault: str
+) -> None:
+    fired = read_trace(faulty_run.folder / f"traces/{scenario}.parquet").record.faults
+    assert fired.keys() == {fault} and fired[fault] > 0
+    assert any(fault in note and scenario in note for note in faulty_run.report["notes"])
+
+
+@pytest.mark.parametrize("scenario", ["chunked@512", "chunked@256", "chunked@128", "chunked@100"])
+def test_chunked_prefill_turns_red(faulty_run: Invocation, scenario: str) -> None:
+    assert faulty_run.check("chunked_prefill", scenario)["verdict"] == "FAIL"
+
+
+@pytest.mark.parametrize("scenario", ["warm", "warm-2"])
+def test_prefix_cache_turns_red(faulty_run: Invocation, scenario: str) -> None:
+    assert faulty_run.check("prefix_cache", scenario)["verdict"] == "FAIL"
+
+
+def test_what_was_not_touched_stays_green(faulty_run: Invocation) -> None:
+    assert faulty_run.check("prefix_cache", "cold")["verdict"] == "PASS"
+    assert faulty_run.check("logprobs_close", "cold")["verdict"] == "PASS"
+
+
+def test_logprobs_close_turns_red_where_the_output_goes_astray(faulty_run: Invocation) -> None:
+    assert faulty_run.check("logprobs_close", "chunked@100")["verdict"] == "FAIL"
+
+
+def test_a_lost_convolution_window_shows_right_after_the_edge(faulty_run: Invocation) -> None:
+    check = faulty_run.check("chunked_prefill", "chunked@512")
+    assert check["metrics"]["prompt.first.max"] == 0.0
+    assert check["metrics"]["prompt.edge+0.mean"] > 5 * check["metrics"]["prompt.edge+64...mean"]
+    assert not check["limits"]["prompt.edge+0.mean"]["holds"]
+
+
+def test_swapped_logits_show_in_the_decode_leg_alone(faulty_run: Invocation) -> None:
+    limits = faulty_run.check("chunked_prefill", "chunked@100")["limits"]
+    broken = {name.split(".")[0] for name, outcome in limits.items() if not outcome["holds"]}
+    assert broken == {"decode"}
+
+
+def test_nan_is_named_with_its_side_and_place(faulty_run: Invocation) -> None:
+    message = faulty_run.check("chunked_prefill", "chunked@128")["message"]
+    assert "NaN" in message and "candidate" in message and "position" in message
+
+
+@pytest.mark.parametrize(
+    ("fault", "said"),
+    [
+        pytest.param("crash_at_edges", "SIGSEGV", id="dies"),
+        pytest.param("raise_at_edges", "RuntimeError", id="raises"),
+        pytest.param("hang_at_edges", "no answer", id="hangs"),
+    ],
+)
+def test_an_engine_that_breaks_down_fails_its_scenario_and_the_rest_goes_on(
+    tmp_path: Path, short_prompts: Path, fault: str, said: str
+) -> None:
+    run = invoke(
+        tmp_path / "run",
+        *("--prompts", str(short_prompts), "--budgets", "64,48", "--only", "chunked_prefill"),
+        *("--inject", f"chunked@64={fault}", "--decode-tokens", "4"),
+        *(("--timeout", "45") if fault.startswith("hang") else ()),
+    )
+    assert run.code == 1, run.out + run.err
+    broken, whole = (run.check("chunked_prefill", f"chunked@{n}") for n in (64, 48))
+    assert broken["verdict"] == "FAIL" and said in broken["message"]
+    assert whole["verdict"] == "PASS"
+    entry = next(s for s in run.report["scenarios"] if s["name"] == "chunked@64")
+    assert entry["log_tail"] and entry["trace"] is None
+    assert said in run.out
+    if fault.startswith("raise"):
+        assert "raise_at_edges" in entry["traceback"]

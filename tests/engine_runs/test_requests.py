@@ -1,0 +1,173 @@
+"""Requests that only an engine process can judge: refused, unsupported, or about nothing."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from linattn_verify.traces.store import read_trace
+from tests.conftest import Invocation, invoke
+from tests.families import make_checkpoint
+
+pytestmark = pytest.mark.engine
+
+
+@pytest.mark.parametrize(
+    ("flags", "said"),
+    [
+        pytest.param(["--engine-arg", "blok_size=256"], "block_size", id="unknown argument"),
+        pytest.param(["--engine-arg", "enable_prefix_caching=true"], "scenarios", id="ours"),
+        pytest.param(["--max-model-len", "128"], "--max-model-len is 128", id="prompt too long"),
+        pytest.param(["--model", "nobody/no-such-model"], "--model /path", id="hub unreachable"),
+        pytest.param(["--engine-arg", "block_size=many"], "block_size", id="wrong type"),
+    ],
+)
+def test_a_request_that_cannot_be_is_refused_with_exit_code_2(
+    tmp_path: Path, short_prompts: Path, flags: list[str], said: str
+) -> None:
+    run = invoke(
+        tmp_path / "run",
+        *("--prompts", str(short_prompts), *flags),
+        HF_HUB_ETAG_TIMEOUT="3",
+        HF_HUB_OFFLINE="1",
+    )
+    assert run.code == 2, run.out + run.err
+    assert said in run.err and "Traceback" not in run.err
+
+
+def test_a_token_id_beyond_the_vocabulary_is_refused(tmp_path: Path) -> None:
+    prompts = tmp_path / "p.jsonl"
+    prompts.write_text('{"id": "big", "prompt_token_ids": [5, 99999999]}\n')
+    run = invoke(tmp_path / "run", "--prompts", str(prompts))
+    assert run.code == 2 and "'big'" in run.err and "99999999" in run.err
+
+
+def test_a_budget_above_every_prompt_proves_nothing(tmp_path: Path, short_prompts: Path) -> None:
+    run = invoke(
+        tmp_path / "run",
+        *("--prompts", str(short_prompts), "--budgets", "4096", "--decode-tokens", "3"),
+        *("--only", "chunked_prefill"),
+    )
+    assert run.code == 3, run.out + run.err
+    check = run.check("chunked_prefill", "chunked@4096")
+    assert check["verdict"] == "VACUOUS" and "prefill" in check["message"]
+
+
+def test_prompts_below_a_block_prove_nothing_of_the_cache(
+    tmp_path: Path, short_prompts: Path
+) -> None:
+    run = invoke(
+        tmp_path / "run",
+        *("--prompts", str(short_prompts), "--only", "prefix_cache", "--decode-tokens", "3"),
+    )
+    assert run.code == 3, run.out + run.err
+    assert run.check("prefix_cache", "cold")["verdict"] == "PASS"
+    assert run.check("prefix_cache", "warm")["verdict"] == "VACUOUS"
+
+
+def test_what_the_engine_cannot_do_is_unsupported_and_named(
+    tmp_path: Path, short_prompts: Path
+) -> None:
+    run = invoke(tmp_path / "run", "--prompts", str(short_prompts), "--dtype", "float32")
+    assert run.code == 3, run.out + run.err
+    assert run.report["verdict"] == "UNSUPPORTED"
+    assert "requires BF16" in run.out
+
+
+def test_a_setting_that_the_engine_changes_fails_effective_config(
+    tmp_path: Path, short_prompts: Path
+) -> None:
+    run = invoke(
+        tmp_path / "run",
+        *("--prompts", str(short_prompts), "--engine-arg", "block_size=128"),
+        *("--only", "effective_config", "--decode-tokens", "3", "--budgets", "64"),
+    )
+    assert run.code == 1, run.out + run.err
+    check = run.check("effective_config", "caching")
+    assert check["verdict"] == "FAIL"
+    assert "block_size" in check["message"] and "128" in check["message"]
+
+
+GUARD = """
+import importlib.abc, importlib.machinery, sys
+
+class Guard(importlib.abc.MetaPathFinder):
+    def find_spec(self, name, path=None, target=None):
+        if name != "vllm.platforms.cpu":
+            return None
+        sys.meta_path.remove(self)
+        spec = importlib.machinery.PathFinder.find_spec(name, path)
+        run = spec.loader.exec_module
+        def exec_module(module):
+            run(module)
+            check = module.CpuPlatform.check_and_update_config.__func__
+            def switched_off(cls, config):
+                config.cache_config.enable_prefix_caching = False
+                check(cls, config)
+            module.CpuPlatform.check_and_update_config = classmethod(switched_off)
+        spec.loader.exec_module = exec_module
+        return spec
+
+sys.meta_path.insert(0, Guard())
+"""
+
+
+def test_a_platform_guard_that_switches_caching_off_is_found(
+    tmp_path: Path, short_prompts: Path
+) -> None:
+    guard = tmp_path / "guard"
+    guard.mkdir()
+    (guard / "sitecustomize.py").write_text(GUARD)
+    run = invoke(
+        tmp_path / "run",
+        *("--prompts", str(short_prompts), "--skip", "chunked_prefill", "--decode-tokens", "3"),
+        *("--budgets", "64"),
+        PYTHONPATH=str(guard),
+    )
+    assert run.code == 1, run.out + run.err
+    check = run.check("effective_config", "caching")
+    assert check["verdict"] == "FAIL" and "enable_prefix_caching" in check["message"]
+    for scenario in ("cold", "warm", "warm-2"):
+        assert run.check("prefix_cache", scenario)["verdict"] == "VACUOUS"
+
+
+@pytest.fixture(scope="module")
+def two_ways(
+    tmp_path_factory: pytest.TempPathFactory, short_prompts: Path
+) -> tuple[Invocation, Invocation]:
+    """The same budgets on one shared engine, and on an engine each."""
+    folder = tmp_path_factory.mktemp("isolate")
+    flags = ["--prompts", str(short_prompts), "--budgets", "64,48", "--only", "chunked_prefill"]
+    return invoke(folder / "shared", *flags), invoke(folder / "isolated", *flags, "--isolate")
+
+
+def test_isolated_engines_give_the_same_traces_as_a_shared_one(
+    two_ways: tuple[Invocation, Invocation],
+) -> None:
+    shared, isolated = two_ways
+    assert (shared.code, isolated.code) == (0, 0), shared.err + isolated.err
+    assert list(isolated.report["engine"]["resolved"]) == ["full", "chunked@64", "chunked@48"]
+    resolved = isolated.report["engine"]["resolved"]["chunked@48"]
+    assert resolved["max_num_batched_tokens"] == 48
+    for scenario in ("full", "chunked@64", "chunked@48"):
+        one, other = (read_trace(r.folder / f"traces/{scenario}.parquet").rows for r in two_ways)
+        columns = ["request", "leg", "position", "token", "logprob", "step", "chunk"]
+        assert one[columns].equals(other[columns])
+
+
+def test_json_to_standard_output_is_all_that_is_there(
+    tmp_path: Path, short_prompts: Path, checkpoint: Path
+) -> None:
+    model = make_checkpoint("qwen3", "bfloat16", checkpoint, tmp_path / "qwen3")
+    run = invoke(
+        tmp_path / "run",
+        *("--model", str(model), "--prompts", str(short_prompts), "--budgets", "64,33"),
+        *("--engine-arg", "block_size=32", "--json", "-"),
+    )
+    assert run.code == 0, run.out + run.err
+    report = json.loads(run.out)
+    assert report["verdict"] == "PASS" and "PASS" in run.err
+    # A model without linear attention still runs, and the report says so.
+    assert report["model"]["linear_attention"] is False
+    assert any("no linear-attention layer" in note for note in report["notes"])
+    assert {r["name"] for r in report["scenarios"]} >= {"warm", "warm-2"}
