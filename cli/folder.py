@@ -18,10 +18,36 @@ _OURS = (
 
 
 class RunFolder:
-    """Where everything that a run measures is kept."""
+    """Where everything that a run measures is kept.
 
-    def __init__(self, path: Path) -> None:
+    An earlier run that this one replaces is set aside until the request has proven to be a good
+    one: `accept` removes it, `refuse` puts it back and leaves nothing of this run.
+    """
+
+    def __init__(self, path: Path, made: bool = False) -> None:
         self.path = path
+        self._made = made
+        self._aside = path / ".earlier"
+        earlier = _found(path)
+        if earlier:
+            _remove(self._aside)
+            self._aside.mkdir()
+        for item in earlier:
+            item.rename(self._aside / item.name)
+
+    def accept(self) -> None:
+        """The run goes ahead: the earlier one is gone for good."""
+        _remove(self._aside)
+
+    def refuse(self) -> None:
+        """The request was a bad one: everything is as it was."""
+        for item in _found(self.path):
+            _remove(item)
+        for item in _found(self._aside):
+            item.rename(self.path / item.name)
+        _remove(self._aside)
+        if self._made:
+            self.path.rmdir()
 
     def write_json(self, name: str, document: Any) -> None:
         """Write `document` so that the file is whole or not there."""
@@ -38,33 +64,49 @@ class RunFolder:
 
 def open_run_folder(out: Path | None, model: str, force: bool) -> RunFolder:
     """Make the folder; raises UsageError where it cannot be used, or holds a run already."""
-    stamp = time.strftime("%Y%m%d-%H%M%S")
-    path = out or Path("runs") / f"{stamp}-{_safe(Path(model).name or model)}"
+    path = out or _new_path(model)
     if path.exists() and not path.is_dir():
         raise UsageError(f"--out {path}: is a file. Give a folder.")
     try:
+        made = not path.exists()
         path.mkdir(parents=True, exist_ok=True)
-        earlier = [name for name in _OURS if (path / name).exists()]
+        earlier = [item.name for item in _found(path)]
         if earlier and not force:
             raise UsageError(
                 f"--out {path}: holds an earlier run ({', '.join(earlier)}). "
                 "Give another folder, or --force to replace it."
             )
-        for name in earlier:
-            _remove(path / name)
         probe = path / f".writable.{os.getpid()}"
         probe.touch()
         probe.unlink()
+        return RunFolder(path, made)
     except OSError as error:
         raise UsageError(f"--out {path}: cannot be written to ({error}).") from error
-    return RunFolder(path)
+
+
+def _new_path(model: str) -> Path:
+    name = f"{time.strftime('%Y%m%d-%H%M%S')}-{_safe(Path(model).name or model)}"
+    first = Path("runs") / name
+    return first.with_name(f"{name}-{os.getpid()}") if first.exists() else first
+
+
+def _found(path: Path) -> list[Path]:
+    """What a run left in the folder."""
+    return [path / name for name in _OURS if (path / name).exists()]
+
+
+def check_writable(file: Path, flag: str) -> None:
+    """Raise UsageError where `file` cannot be written; leaves nothing behind."""
+    folder = next(p for p in (file, *file.absolute().parents)[1:] if p.exists())
+    if file.is_dir() or not folder.is_dir() or not os.access(folder, os.W_OK):
+        raise UsageError(f"{flag} {file}: cannot be written to. Give a file in a folder that can.")
 
 
 def _remove(path: Path) -> None:
     if path.is_dir() and not path.is_symlink():
         shutil.rmtree(path)
     else:
-        path.unlink()
+        path.unlink(missing_ok=True)
 
 
 def _safe(name: str) -> str:

@@ -68,11 +68,15 @@ def entry() -> None:
     from linattn_verify.configs.errors import UsageError
 
     try:
-        cli(standalone_mode=True)
+        # Not standalone: click would turn an interruption into exit code 1, which means FAIL.
+        sys.exit(cli(standalone_mode=False))
+    except click.ClickException as error:
+        error.show()
+        sys.exit(error.exit_code)
     except UsageError as error:
         click.echo(f"Error: {error}", err=True)
         sys.exit(EXIT_USAGE)
-    except KeyboardInterrupt:
+    except (click.Abort, KeyboardInterrupt):
         click.echo("Interrupted. What was measured so far stays in the run's folder.", err=True)
         sys.exit(EXIT_INTERRUPTED)
     except Exception as error:

@@ -94,7 +94,10 @@ class Pipeline:
                 reply = process.ask(ask, profile.start_timeout)
             except EngineFailure as error:
                 if error.failure.usage and first.reference is None:
-                    raise UsageError(error.failure.message) from error
+                    raise UsageError(
+                        f"vLLM refuses the engine arguments: {error.failure.message}\n"
+                        "Change --engine-arg, --dtype, --max-model-len or the profile."
+                    ) from error
                 self._keep(_failure(engine, first, error))
                 return False
         assert isinstance(reply, Loaded)
@@ -192,6 +195,9 @@ def engine_environment(model: str) -> dict[str, str]:
         "DO_NOT_TRACK": "1",
         "TOKENIZERS_PARALLELISM": "false",
         "PYTHONUNBUFFERED": "1",
+        # Idle OpenMP threads sleep instead of spinning. Measured on two cores with one of them
+        # busy: 128-token chunks in 4 s instead of 72 s; on a quiet machine some 15 % slower.
+        "OMP_WAIT_POLICY": os.environ.get("OMP_WAIT_POLICY", "passive"),
         **(offline if Path(model).is_dir() else {}),
     }
 

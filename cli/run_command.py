@@ -13,12 +13,12 @@ from rich.console import Console
 from linattn_verify.checks.evidence import Evidence
 from linattn_verify.checks.proofs import prove
 from linattn_verify.checks.registry import CheckSpec, checks_named, run_checks
-from linattn_verify.cli.folder import RunFolder, open_run_folder
+from linattn_verify.cli.folder import RunFolder, check_writable, open_run_folder
 from linattn_verify.cli.model import check_engine_is_installed, check_model, weights_digest
-from linattn_verify.cli.pipeline import Pipeline
+from linattn_verify.cli.pipeline import Pipeline, engine_environment
 from linattn_verify.cli.progress import Display
 from linattn_verify.configs.plan import Kind, Plan
-from linattn_verify.configs.planning import build_plan
+from linattn_verify.configs.planning import build_plan, check_inject
 from linattn_verify.configs.profile import load_profile
 from linattn_verify.configs.request import (
     Request,
@@ -48,8 +48,11 @@ def run_command(options: dict[str, Any]) -> int:
         workload.read_prompts(request.prompts) if request.prompts else workload.embedded_prompts()
     )
     check_engine_is_installed()
-    if request.model:
+    if request.model is not None:
         check_model(request.model)
+    check_inject(request, _kinds(specs))
+    if json_to and json_to != "-":
+        check_writable(Path(json_to), "--json")
     # Where the JSON goes to standard output, nothing else may.
     console = Console(stderr=json_to == "-")
     model = str(Path(request.model).expanduser()) if request.model else str(embedded_checkpoint())
@@ -138,14 +141,18 @@ def _plan(
     prompts: list[workload.Prompt],
 ) -> Plan:
     """The plan for what the checks need, written down with the workload."""
-    # A check that names no kind of scenario, such as effective_config, is about every engine.
-    kinds = {kind for spec in specs for kind in (spec.kinds or tuple(Kind))}
+    kinds = _kinds(specs)
     lengths = tuple(len(ids) for ids in prepared.token_ids)
     plan = build_plan(request, lengths, kinds, prepared.model.max_position_embeddings)
     folder.write_json("plan.json", plan.model_dump(mode="json"))
     pairs = zip(prompts, prepared.token_ids, strict=True)
     folder.write_json("workload.json", [{"id": p.id, "token_ids": ids} for p, ids in pairs])
     return plan
+
+
+def _kinds(specs: tuple[CheckSpec, ...]) -> set[Kind]:
+    # A check that names no kind of scenario, such as effective_config, is about every engine.
+    return {kind for spec in specs for kind in (spec.kinds or tuple(Kind))}
 
 
 def _digest(folder: str | None) -> str | None:
@@ -172,7 +179,7 @@ def _judged(
             prompts=tuple(Prompt(id=name, tokens=n) for name, n in named),
             decode_tokens=request.profile.decode_tokens,
         ),
-        environment=_environment(pipeline.facts),
+        environment=_environment(pipeline),
         run_folder=pipeline.folder.path,
         phases=pipeline.display.phases,
         notes=_notes(request, evidence),
@@ -195,7 +202,8 @@ def _model(
     )
 
 
-def _environment(facts: EngineFacts | None) -> Environment:
+def _environment(pipeline: Pipeline) -> Environment:
+    facts = pipeline.facts
     cpu = facts.cpu if facts else {}
     return Environment(
         versions=facts.versions if facts else {"python": platform.python_version()},
@@ -206,6 +214,7 @@ def _environment(facts: EngineFacts | None) -> Environment:
         ),
         platform=platform.platform(),
         kernel_path=facts.kernel_path if facts else (),
+        variables=engine_environment(pipeline.model),
     )
 
 

@@ -24,8 +24,9 @@ def build_plan(
     """
     full = _full_budget(request, lengths)
     scenarios = [s for s in _scenarios(request, full) if s.kind in _needed(kinds)]
-    _check_inject(request, scenarios)
+    _refuse_unknown(request, scenarios)
     max_model_len = _max_model_len(request, lengths, max_position_embeddings)
+    shared = max((s.budget for s in scenarios), default=0)
     groups: dict[str, list[Scenario]] = {}
     for scenario in scenarios:
         groups.setdefault(_engine_of(scenario, request.profile.isolate), []).append(scenario)
@@ -33,7 +34,7 @@ def build_plan(
         engines=tuple(
             EnginePlan(
                 name=name,
-                requested=_engine_args(request, members, max_model_len),
+                requested=_engine_args(request, members, shared, max_model_len),
                 scenarios=tuple(members),
             )
             for name, members in groups.items()
@@ -79,7 +80,13 @@ def _scenarios(request: Request, full: int) -> list[Scenario]:
     return [s.model_copy(update={"faults": request.inject.get(s.name, ())}) for s in every]
 
 
-def _check_inject(request: Request, scenarios: list[Scenario]) -> None:
+def check_inject(request: Request, kinds: Collection[Kind]) -> None:
+    """Raise UsageError where a fault is for a scenario that checks of these kinds do not need."""
+    needed = _needed(kinds)
+    _refuse_unknown(request, [s for s in _scenarios(request, full=1) if s.kind in needed])
+
+
+def _refuse_unknown(request: Request, scenarios: list[Scenario]) -> None:
     names = [s.name for s in scenarios]
     for name in request.inject:
         if name not in names:
@@ -93,11 +100,12 @@ def _engine_of(scenario: Scenario, isolate: bool) -> str:
 
 
 def _engine_args(
-    request: Request, members: list[Scenario], max_model_len: int
+    request: Request, members: list[Scenario], shared: int, max_model_len: int
 ) -> dict[str, EngineValue]:
     """Engine arguments by the engine's names: the profile's, the user's, then the scenarios'."""
     caching = any(s.kind in (Kind.COLD, Kind.WARM) for s in members)
-    budget = max(s.budget for s in members)
+    # One knob: engines that are compared differ in caching alone, unless each has its own budget.
+    budget = max(s.budget for s in members) if request.profile.isolate else shared
     # vLLM refuses a step budget below max_num_seqs, which defaults to as much as 1024.
     seqs: dict[str, EngineValue] = {"max_num_seqs": budget} if budget < _MANY_SEQS else {}
     return {

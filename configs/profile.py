@@ -12,9 +12,8 @@ from linattn_verify.configs.metrics import check_key
 from linattn_verify.configs.strict import Strict, validated
 
 BUILT_IN = ("quick", "ci", "release")
-NoiseClass = Literal[
-    "bfloat16", "bfloat16-moe", "float16", "float16-moe", "float32", "float32-moe"
-]
+_SUFFIXES = (".yaml", ".yml")
+NoiseClass = Literal["bfloat16", "bfloat16-moe", "float16", "float16-moe", "float32", "float32-moe"]
 """What the numeric noise of a healthy engine depends on most: dtype, and whether experts are
 chosen."""
 EngineValue = bool | int | float | str | dict[str, Any] | list[Any] | None
@@ -90,7 +89,10 @@ def _document(name: str, seen: tuple[str, ...]) -> dict[str, Any]:
     base = document.pop("extends", None)
     if base is None:
         return document
-    return _merged(_document(str(base), (*seen, name)), document)
+    # A file is looked for beside the one that names it.
+    is_file = Path(str(base)).suffix in _SUFFIXES
+    found = str(Path(name).parent / str(base)) if is_file else str(base)
+    return _merged(_document(found, (*seen, name)), document)
 
 
 def _read(name: str) -> str:
@@ -98,7 +100,7 @@ def _read(name: str) -> str:
         folder = resources.files("linattn_verify.configs") / "profiles"
         return (folder / f"{name}.yaml").read_text(encoding="utf-8")
     path = Path(name)
-    if path.suffix not in (".yaml", ".yml") and not path.exists():
+    if path.suffix not in _SUFFIXES and not path.exists():
         raise unknown("profile", name, BUILT_IN)
     try:
         return path.read_text(encoding="utf-8")

@@ -1,13 +1,15 @@
 """The engine process: reads commands, drives vLLM, answers. One engine, one process."""
 
-import json
 import logging
 import os
 import queue
 import signal
 import sys
 import threading
+from contextlib import suppress
 from typing import Any
+
+import psutil
 
 from linattn_verify.configs.errors import UsageError
 from linattn_verify.engine.failures import failed, usage
@@ -120,10 +122,15 @@ def _facts(llm: Any, requested: list[str], notes: list[str]) -> EngineFacts:
 def _read_commands(descriptor: int, commands: "queue.SimpleQueue[Command]") -> None:
     """Feed commands to the main thread. When the parent is gone, so are this process and all its
     children: nothing is left behind, even if the parent was killed."""
-    with os.fdopen(descriptor, encoding="utf-8") as lines:
-        for line in lines:
-            commands.put(COMMANDS.validate_python(json.loads(line)))
-    os.killpg(os.getpgrp(), signal.SIGKILL)
+    try:
+        with os.fdopen(descriptor, encoding="utf-8") as lines:
+            for line in lines:
+                commands.put(COMMANDS.validate_json(line))
+    finally:
+        for process in psutil.Process().children(recursive=True):
+            with suppress(psutil.Error):
+                process.kill()
+        os.killpg(os.getpgrp(), signal.SIGKILL)
 
 
 def main(arguments: list[str]) -> None:

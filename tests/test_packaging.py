@@ -99,7 +99,7 @@ def test_the_wheel_has_every_module_profile_and_type_marker_and_nothing_else(dis
 def test_the_sdist_has_code_tests_and_what_is_needed_to_build(dist: Dist) -> None:
     shipped = dist.in_sdist()
     assert dist.sources <= shipped
-    assert {"pyproject.toml", "README.md", "Makefile", "tests/test_packaging.py"} <= shipped
+    assert {"pyproject.toml", "README.md", "tests/test_packaging.py"} <= shipped
     assert "tests/checks/test_registry.py" in shipped
     assert not [n for n in shipped if "__pycache__" in n or n.startswith((".venv", "runs"))]
 

@@ -52,12 +52,35 @@ def test_force_replaces_our_files_and_no_others(tmp_path: Path) -> None:
     (run / "traces").symlink_to(elsewhere)
     for name in ("request.json", "outcomes.json", "report.txt", "notes.txt"):
         (run / name).write_text("x")
-    open_run_folder(run, "model", force=True)
+    open_run_folder(run, "model", force=True).accept()
     left = {str(f.relative_to(run)) for f in run.rglob("*") if f.is_file()}
     assert left == {"notes.txt", "mine/data.txt", "traces.bak/old.parquet"}
     assert not (run / "traces").exists()
     assert not (run / "logs").exists()
     assert (elsewhere / "kept.txt").read_text() == "kept"
+
+
+def test_a_refused_request_leaves_everything_as_it_was(tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    (run / "logs").mkdir(parents=True)
+    for name in ("logs/plain.log", "report.json", "notes.txt"):
+        (run / name).write_text(f"earlier {name}")
+    folder = open_run_folder(run, "model", force=True)
+    folder.write_json("request.json", {})
+    folder.log("plain").parent.mkdir()
+    folder.log("plain").write_text("new")
+    folder.refuse()
+    folder.accept()
+    left = {str(f.relative_to(run)): f.read_text() for f in run.rglob("*") if f.is_file()}
+    assert left == {n: f"earlier {n}" for n in ("logs/plain.log", "report.json", "notes.txt")}
+
+
+def test_a_folder_made_for_a_refused_request_is_gone(tmp_path: Path) -> None:
+    folder = open_run_folder(tmp_path / "a/run", "model", force=False)
+    folder.write_json("request.json", {})
+    folder.refuse()
+    folder.accept()
+    assert not (tmp_path / "a/run").exists()
 
 
 def test_an_earlier_run_is_kept_without_force(tmp_path: Path) -> None:

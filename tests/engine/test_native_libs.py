@@ -93,11 +93,12 @@ def package(folder: Path, name: str, code: str = "", *libraries: str) -> None:
 
 def answer(code: str, *paths: Path) -> dict[str, Any]:
     """What a fresh Python prints as JSON, with `paths` before everything else."""
+    inherited = filter(None, [os.environ.get("PYTHONPATH")])
     ended = subprocess.run(
         [sys.executable, "-c", code],
         capture_output=True,
         text=True,
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(map(str, paths))},
+        env={**os.environ, "PYTHONPATH": os.pathsep.join([*map(str, paths), *inherited])},
         timeout=120,
     )
     assert ended.returncode == 0, ended.stderr

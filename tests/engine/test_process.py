@@ -76,6 +76,11 @@ def dies_with_family():
     die(signal.SIGKILL)
 
 
+def dies_at_once():
+    nobody(False)
+    die(signal.SIGKILL)
+
+
 def killed():
     print("\\n".join(f"line {i}" for i in range(99)), flush=True)
     die(signal.SIGKILL)
@@ -207,6 +212,17 @@ def test_a_process_that_dies_takes_its_descendants_with_it(start: Start) -> None
     process = start()
     said = failure(process, "dies_with_family")
     assert said.failure.status is Status.CRASHED
+    (left,) = grandchildren(process)
+    assert wait_until(lambda: not alive(left), 5)
+
+
+def test_a_process_that_dies_before_anybody_saw_its_child_takes_it_along(
+    start: Start, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The child is in its process group, which ends as a whole."""
+    process = start()
+    monkeypatch.setattr(process, "_note_descendants", lambda: None)
+    failure(process, "dies_at_once")
     (left,) = grandchildren(process)
     assert wait_until(lambda: not alive(left), 5)
 

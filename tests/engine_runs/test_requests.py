@@ -102,7 +102,10 @@ class Guard(importlib.abc.MetaPathFinder):
             run(module)
             check = module.CpuPlatform.check_and_update_config.__func__
             def switched_off(cls, config):
-                config.cache_config.enable_prefix_caching = False
+                cache = config.cache_config
+                cache.enable_prefix_caching = False
+                cache.mamba_cache_mode = "none"
+                cache.mamba_block_size = config.model_config.max_model_len
                 check(cls, config)
             module.CpuPlatform.check_and_update_config = classmethod(switched_off)
         spec.loader.exec_module = exec_module
