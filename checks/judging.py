@@ -119,13 +119,23 @@ def _not_served(evidence: Evidence, scenario: Scenario) -> tuple[Verdict, str] |
     if scenario.reference is None:
         return Verdict.ERROR, f"{scenario.name} was planned without a reference"
     own, reference = (ended_badly(evidence, s) for s in (scenario.name, scenario.reference))
-    unsupported = reference is not None and reference[0] is Status.UNSUPPORTED
-    if own and not (unsupported and own[0] is Status.NOT_RUN):
+    if own and own[0] is not Status.NOT_RUN:
         return VERDICT_OF_STATUS[own[0]], f"{scenario.name} {own[0]}: {own[1]}"
     if reference:
-        verdict = Verdict.UNSUPPORTED if unsupported else Verdict.ERROR
-        return verdict, f"the reference {scenario.reference} {reference[0]}: {reference[1]}"
-    return None
+        text = f"the reference {scenario.reference} {reference[0]}: {reference[1]}"
+        return _without_reference(evidence, scenario, reference[0], ran=own is None), text
+    return (Verdict.VACUOUS, f"{scenario.name} {own[0]}: {own[1]}") if own else None
+
+
+def _without_reference(
+    evidence: Evidence, scenario: Scenario, status: Status, ran: bool
+) -> Verdict:
+    """A broken reference of the run is an ERROR: it says nothing of what was to be compared with
+    it. Where a scenario under test is itself the reference, its own FAIL is enough."""
+    if status is Status.UNSUPPORTED:
+        return Verdict.UNSUPPORTED
+    of_the_run = evidence.scenario(scenario.reference or "").reference is None
+    return Verdict.ERROR if of_the_run or ran else Verdict.VACUOUS
 
 
 def _unproven(evidence: Evidence, scenario: Scenario) -> tuple[Verdict, str] | None:

@@ -1,9 +1,8 @@
 """`linattn-verify run`: from options to a report and an exit code."""
 
-import platform
 import signal
 import sys
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -11,12 +10,13 @@ from typing import Any
 from rich.console import Console
 
 from linattn_verify.checks.evidence import Evidence
-from linattn_verify.checks.proofs import prove
-from linattn_verify.checks.registry import CheckSpec, checks_named, run_checks
+from linattn_verify.checks.registry import CheckSpec, checks_named
+from linattn_verify.cli.assembly import assemble
 from linattn_verify.cli.folder import RunFolder, check_writable, open_run_folder
 from linattn_verify.cli.model import check_engine_is_installed, check_model, weights_digest
-from linattn_verify.cli.pipeline import Pipeline, engine_environment
+from linattn_verify.cli.pipeline import Pipeline
 from linattn_verify.cli.progress import Display
+from linattn_verify.configs.errors import UsageError
 from linattn_verify.configs.plan import Kind, Plan
 from linattn_verify.configs.planning import build_plan, check_inject
 from linattn_verify.configs.profile import load_profile
@@ -28,9 +28,8 @@ from linattn_verify.configs.request import (
     parse_inject,
 )
 from linattn_verify.configs.strict import validated
-from linattn_verify.engine.messages import EngineFacts, ModelFacts, Prepare, Prepared
-from linattn_verify.reports.build import build_report
-from linattn_verify.reports.document import Cpu, Environment, Model, Prompt, Report, Workload
+from linattn_verify.engine.messages import Prepare, Prepared
+from linattn_verify.reports.document import Report
 from linattn_verify.reports.files import write_whole
 from linattn_verify.reports.json_report import to_json, write_json
 from linattn_verify.reports.terminal import render, render_text
@@ -99,14 +98,17 @@ def _run(
     pipeline = Pipeline(folder, display, model)
     with display.live(), ThreadPoolExecutor(1) as background:
         try:
-            prepared = pipeline.prepare(
-                _prepare(request, model, prompts), request.profile.start_timeout
-            )
+            ask = _prepare(request, model, prompts)
+            prepared = pipeline.prepare(ask, request.profile.start_timeout)
             plan = _plan(request, specs, prepared, folder, prompts)
             digest = background.submit(_digest, prepared.model.path)
             pipeline.run(plan, request.profile, prepared.token_ids)
+        except UsageError:
+            folder.refuse()
+            raise
         finally:
             pipeline.close()
+            folder.accept()
         with display.phase("compare and judge"):
             evidence = Evidence(
                 plan=plan,
@@ -117,7 +119,7 @@ def _run(
                 engines=pipeline.engines,
                 experts=prepared.model.experts,
             )
-            report = _judged(request, specs, prepared, evidence, pipeline, digest)
+            report = assemble(request, specs, prepared, evidence, pipeline, digest.result())
     write_json(report, folder.path)
     write_whole(folder.path / "report.txt", render_text(report))
     return report
@@ -129,7 +131,7 @@ def _prepare(request: Request, model: str, prompts: list[workload.Prompt]) -> Pr
         revision=request.revision,
         trust_remote_code=request.trust_remote_code,
         prompts=tuple(prompts),
-        engine_args=tuple(request.engine_args),
+        engine_args=(*request.profile.engine_args, *request.engine_args),
     )
 
 
@@ -157,76 +159,3 @@ def _kinds(specs: tuple[CheckSpec, ...]) -> set[Kind]:
 
 def _digest(folder: str | None) -> str | None:
     return weights_digest(Path(folder)) if folder else None
-
-
-def _judged(
-    request: Request,
-    specs: tuple[CheckSpec, ...],
-    prepared: Prepared,
-    evidence: Evidence,
-    pipeline: Pipeline,
-    digest: "Future[str | None]",
-) -> Report:
-    proven = Evidence(**{**vars(evidence), "proofs": prove(evidence)})
-    lengths = [len(ids) for ids in prepared.token_ids]
-    named = zip(evidence.prompt_names, lengths, strict=True)
-    return build_report(
-        evidence=proven,
-        results=run_checks(specs, proven),
-        model=_model(request, prepared.model, pipeline.facts, digest.result()),
-        workload=Workload(
-            source=str(request.prompts or "embedded"),
-            prompts=tuple(Prompt(id=name, tokens=n) for name, n in named),
-            decode_tokens=request.profile.decode_tokens,
-        ),
-        environment=_environment(pipeline),
-        run_folder=pipeline.folder.path,
-        phases=pipeline.display.phases,
-        notes=_notes(request, evidence),
-    )
-
-
-def _model(
-    request: Request, model: ModelFacts, facts: EngineFacts | None, digest: str | None
-) -> Model:
-    return Model(
-        name=request.model or "embedded",
-        path=model.path or model.name,
-        revision=model.revision,
-        architecture=model.architecture,
-        dtype=facts.dtype if facts else request.dtype,
-        linear_attention=facts.linear_attention if facts else False,
-        layers=facts.layers if facts else {},
-        vocab_size=model.vocab_size,
-        weights_digest=digest,
-    )
-
-
-def _environment(pipeline: Pipeline) -> Environment:
-    facts = pipeline.facts
-    cpu = facts.cpu if facts else {}
-    return Environment(
-        versions=facts.versions if facts else {"python": platform.python_version()},
-        cpu=Cpu(
-            model=cpu.get("model", platform.processor() or platform.machine()),
-            features=tuple(cpu.get("features", ())),
-            threads=cpu.get("torch_threads", 0),
-        ),
-        platform=platform.platform(),
-        kernel_path=facts.kernel_path if facts else (),
-        variables=engine_environment(pipeline.model),
-    )
-
-
-def _notes(request: Request, evidence: Evidence) -> list[str]:
-    injected = [
-        f"Fault injected on purpose in {name}: {fault}, fired {count} times."
-        for name, trace in evidence.traces.items()
-        for fault, count in trace.record.faults.items()
-    ]
-    crashed = [
-        f"Fault injected on purpose in {name}: {', '.join(faults)}; the scenario left no trace."
-        for name, faults in request.inject.items()
-        if name not in evidence.traces
-    ]
-    return [*injected, *crashed]

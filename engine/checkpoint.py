@@ -10,9 +10,10 @@ from linattn_verify.workloads.prompts import Prompt
 
 OURS = frozenset(
     {"model", "scheduler_cls", "worker_extension_cls", "logits_processors", "logprobs_mode",
-     "max_num_batched_tokens", "enable_chunked_prefill", "enable_prefix_caching", "max_logprobs"}
+     "max_num_batched_tokens", "enable_chunked_prefill", "enable_prefix_caching", "max_logprobs",
+     "max_model_len", "seed", "dtype", "revision", "trust_remote_code"}
 )  # fmt: skip
-"""Engine arguments that scenarios set themselves."""
+"""Engine arguments that scenarios set, or that have a flag of their own."""
 _EXPERTS = ("num_experts", "num_local_experts", "n_routed_experts", "moe_num_experts")
 
 
@@ -46,8 +47,8 @@ def check_engine_args(names: tuple[str, ...]) -> None:
             raise unknown("engine argument", name, known - OURS)
         if name in OURS:
             raise UsageError(
-                f"--engine-arg {name}: the scenarios set this themselves. Use --model, --budgets, "
-                "--only or a profile instead."
+                f"Engine argument {name}: the scenarios, or a flag of their own, set this. Use "
+                "--model, --budgets, --max-model-len, --dtype, --seed, --revision or --only."
             )
 
 

@@ -16,9 +16,12 @@ _CANNOT = re.compile(
 
 def failed(error: BaseException, otherwise: Status) -> Failed:
     """What to say of `error`: UNSUPPORTED where the engine says it cannot, else `otherwise`."""
+    frames = {frame.name for frame in traceback.extract_tb(error.__traceback__)}
     cannot = isinstance(error, NotImplementedError) or _CANNOT.search(str(error))
     return Failed(
         status=Status.UNSUPPORTED if cannot else otherwise,
+        # There vLLM checks its arguments; whoever gave them must change what it refuses.
+        usage="create_engine_config" in frames and not cannot,
         message=f"{type(error).__name__}: {_first_lines(str(error))}",
         traceback="".join(traceback.format_exception(error)),
     )

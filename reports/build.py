@@ -84,7 +84,14 @@ def _verdict(checks: Sequence[Check], scenarios: Sequence[ScenarioReport]) -> Ve
     judged = [check.verdict for check in checks]
     if not judged:
         judged = [overall(())]
-    return overall(judged + [_AT_BEST[s.status] for s in scenarios if s.status in _AT_BEST])
+    return overall(judged + [_at_best(s) for s in scenarios if s.status in _AT_BEST])
+
+
+def _at_best(scenario: ScenarioReport) -> Verdict:
+    """A reference that breaks down says nothing of the engine's features: ERROR, not FAIL."""
+    verdict = _AT_BEST[scenario.status]
+    broke_down = verdict is Verdict.FAIL and scenario.reference is None
+    return Verdict.ERROR if broke_down else verdict
 
 
 def _scenario(evidence: Evidence, planned: Scenario) -> ScenarioReport:

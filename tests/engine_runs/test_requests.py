@@ -33,6 +33,7 @@ def test_a_request_that_cannot_be_is_refused_with_exit_code_2(
     )
     assert run.code == 2, run.out + run.err
     assert said in run.err and "Traceback" not in run.err
+    assert not run.folder.exists()
 
 
 def test_a_token_id_beyond_the_vocabulary_is_refused(tmp_path: Path) -> None:
