@@ -4,6 +4,8 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 # Where pip's own index has no CPU build of torch, PyTorch's index has.
 CPU_WHEELS := https://download.pytorch.org/whl/cpu
+# In a variable, since a comma would end an argument of $(call).
+WITH_DEV := .[cpu,dev]
 pip_install = $(BIN)/python -m pip install $(1) || \
 	$(BIN)/python -m pip install --extra-index-url $(CPU_WHEELS) $(1)
 
@@ -23,7 +25,7 @@ $(VENV)/.installed: pyproject.toml | $(BIN)/python
 	@touch $@
 
 $(VENV)/.installed-dev: pyproject.toml $(VENV)/.installed
-	$(call pip_install,-e '.[cpu,dev]')
+	$(call pip_install,-e '$(WITH_DEV)')
 	@touch $@
 
 verify: install ## Run the main job: make verify [MODEL=name-or-folder] [ARGS='--profile ci']

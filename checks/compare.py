@@ -8,8 +8,8 @@ import numpy.typing as npt
 import pandas as pd
 
 from linattn_verify.checks.selection import Selection
+from linattn_verify.configs.legs import Leg
 from linattn_verify.configs.metrics import DISTANCE_BINS, Segment
-from linattn_verify.traces.schema import Leg
 from linattn_verify.traces.store import Trace
 
 _KEY = ["request", "position"]

@@ -11,7 +11,7 @@ from linattn_verify.checks.evidence import EngineSettings, Evidence
 from linattn_verify.checks.judging import VERDICT_OF_STATUS, ended_badly
 from linattn_verify.checks.registry import check
 from linattn_verify.checks.result import CheckResult, Verdict, overall
-from linattn_verify.checks.settings import Change, Settings, compare_settings
+from linattn_verify.checks.settings import Change, Settings, compare_settings, in_words
 from linattn_verify.configs.plan import EnginePlan, Kind
 
 NAME = "effective_config"
@@ -50,8 +50,9 @@ def _described(change: Change, notes: tuple[str, ...]) -> str:
     words = change.name.removeprefix("enable_").split(".")[0]
     spellings = (words, words.replace("_", " "), words.replace("_", "-"))
     said = next((n for n in notes if any(s in n.lower() for s in spellings)), None)
+    asked, got = in_words(change.requested), in_words(change.resolved)
     log = f" (log: {said})" if said else ""
-    return f"{change.name} asked for {change.requested}, engine resolved {change.resolved}{log}"
+    return f"{change.name} asked for {asked}, engine resolved {got}{log}"
 
 
 def _not_started(evidence: Evidence, engine: EnginePlan) -> tuple[Verdict, str]:

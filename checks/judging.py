@@ -7,10 +7,10 @@ from typing import Any
 from linattn_verify.checks.evidence import Evidence
 from linattn_verify.checks.proofs import proofs_of
 from linattn_verify.checks.result import CheckResult, Verdict
+from linattn_verify.configs.legs import Leg
 from linattn_verify.configs.plan import Kind, Scenario
 from linattn_verify.configs.profile import Limit
 from linattn_verify.traces.outcome import Outcome, Status
-from linattn_verify.traces.schema import Leg
 from linattn_verify.traces.store import Trace
 
 VERDICT_OF_STATUS: dict[Status, Verdict] = {

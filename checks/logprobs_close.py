@@ -23,8 +23,8 @@ from linattn_verify.checks.registry import check
 from linattn_verify.checks.result import CheckResult, Verdict
 from linattn_verify.checks.selection import Selection, pass_of, select
 from linattn_verify.checks.worst import place, worst_tokens
+from linattn_verify.configs.legs import Leg
 from linattn_verify.configs.plan import Kind
-from linattn_verify.traces.schema import Leg
 
 NAME = "logprobs_close"
 KINDS = (Kind.CHUNKED, Kind.COLD, Kind.WARM)

@@ -10,9 +10,9 @@ from linattn_verify.checks.result import CheckResult, LimitOutcome, Verdict
 from linattn_verify.checks.selection import Selection, select
 from linattn_verify.checks.statistics import measure
 from linattn_verify.checks.worst import place, what_is_wrong, worst_place, worst_tokens
+from linattn_verify.configs.legs import Leg
 from linattn_verify.configs.metrics import Segment
 from linattn_verify.configs.plan import Kind
-from linattn_verify.traces.schema import Leg
 
 _VIOLATIONS = {
     "missing": "the candidate has no row of",

@@ -13,8 +13,8 @@ from linattn_verify.checks.judging import Pair, each_scenario
 from linattn_verify.checks.numeric import judge_numerically
 from linattn_verify.checks.registry import check
 from linattn_verify.checks.result import CheckResult
+from linattn_verify.configs.legs import Leg
 from linattn_verify.configs.plan import Kind
-from linattn_verify.traces.schema import Leg
 
 NAME = "prefix_cache"
 KINDS = (Kind.COLD, Kind.WARM)

@@ -6,9 +6,10 @@ from collections.abc import Callable, Iterable
 from linattn_verify.checks.evidence import Evidence
 from linattn_verify.checks.result import Proof
 from linattn_verify.checks.selection import passes
+from linattn_verify.configs.legs import Leg
 from linattn_verify.configs.plan import Kind, Scenario
 from linattn_verify.configs.profile import Profile
-from linattn_verify.traces.schema import Leg, RequestRecord, TraceRecord
+from linattn_verify.traces.schema import RequestRecord, TraceRecord
 
 
 def prove(evidence: Evidence) -> dict[str, tuple[Proof, ...]]:

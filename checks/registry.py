@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from linattn_verify.checks.evidence import Evidence
 from linattn_verify.checks.result import CheckResult, Verdict
 from linattn_verify.configs.errors import UsageError, unknown
+from linattn_verify.configs.legs import Leg
 from linattn_verify.configs.plan import Kind
-from linattn_verify.traces.schema import Leg
 
 Run = Callable[[Evidence], list[CheckResult]]
 

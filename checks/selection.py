@@ -2,9 +2,10 @@
 
 from dataclasses import dataclass, field
 
+from linattn_verify.configs.legs import Leg
 from linattn_verify.configs.plan import Kind, Scenario
 from linattn_verify.configs.profile import Profile
-from linattn_verify.traces.schema import Leg, RequestRecord, TraceRecord
+from linattn_verify.traces.schema import RequestRecord, TraceRecord
 
 
 @dataclass(frozen=True)

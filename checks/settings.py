@@ -9,11 +9,11 @@ _ABSENT = object()
 
 @dataclass(frozen=True)
 class Change:
-    """A setting that the engine resolved to something else, both sides in words."""
+    """A setting that the engine resolved to something else."""
 
     name: str
-    requested: str
-    resolved: str
+    requested: Any
+    resolved: Any
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ def compare_settings(requested: Mapping[str, Any], resolved: Mapping[str, Any]) 
         elif _agree(asked, got):
             same.append(name)
         else:
-            changed.append(Change(name, in_words(asked), in_words(got)))
+            changed.append(Change(name, asked, got))
     return Settings(tuple(same), tuple(changed), tuple(not_reported))
 
 

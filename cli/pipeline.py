@@ -8,6 +8,7 @@ from linattn_verify.checks.evidence import EngineSettings
 from linattn_verify.cli.folder import RunFolder
 from linattn_verify.cli.progress import Display
 from linattn_verify.configs.errors import UsageError
+from linattn_verify.configs.legs import Leg
 from linattn_verify.configs.plan import EnginePlan, Plan, Scenario
 from linattn_verify.configs.profile import Profile
 from linattn_verify.engine.messages import (
@@ -21,7 +22,6 @@ from linattn_verify.engine.messages import (
 )
 from linattn_verify.engine.process import EngineFailure, EngineProcess
 from linattn_verify.traces.outcome import Outcome, Status
-from linattn_verify.traces.schema import Leg
 from linattn_verify.traces.store import Trace, read_trace
 
 Tokens = tuple[tuple[int, ...], ...]

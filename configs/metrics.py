@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from enum import StrEnum
 
 from linattn_verify.configs.errors import unknown
-from linattn_verify.traces.schema import Leg
+from linattn_verify.configs.legs import Leg
 
 STATISTICS: dict[str, str] = {
     "mean": "mean of |Δ log-probability|, nats",

@@ -2,9 +2,9 @@
 
 from enum import StrEnum
 
+from linattn_verify.configs.legs import Leg
 from linattn_verify.configs.profile import EngineValue
 from linattn_verify.configs.strict import Strict
-from linattn_verify.traces.schema import Leg
 
 
 class Kind(StrEnum):

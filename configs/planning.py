@@ -3,10 +3,10 @@
 from collections.abc import Collection
 
 from linattn_verify.configs.errors import UsageError, unknown
+from linattn_verify.configs.legs import Leg
 from linattn_verify.configs.plan import EnginePlan, Kind, Plan, Scenario
 from linattn_verify.configs.profile import EngineValue
 from linattn_verify.configs.request import Request
-from linattn_verify.traces.schema import Leg
 
 _MANY_SEQS = 1024
 _WHOLE = (Leg.PROMPT, Leg.DECODE, Leg.FREE)

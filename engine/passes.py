@@ -4,9 +4,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
+from linattn_verify.configs.legs import Leg
 from linattn_verify.configs.plan import Kind
 from linattn_verify.engine.messages import Run
-from linattn_verify.traces.schema import Leg
 
 
 @dataclass(frozen=True)

@@ -3,8 +3,9 @@
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from linattn_verify.configs.legs import Leg
 from linattn_verify.engine.passes import Ask
-from linattn_verify.traces.schema import Leg, RequestRecord, Slice
+from linattn_verify.traces.schema import RequestRecord, Slice
 
 Row = dict[str, object]
 

@@ -4,9 +4,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from linattn_verify.checks.result import LimitOutcome
+from linattn_verify.configs.legs import Leg
 from linattn_verify.configs.metrics import STATISTICS, Segment
 from linattn_verify.reports.document import Check
-from linattn_verify.traces.schema import Leg
 
 _SEGMENTS = (Segment.FIRST, *(s for s in Segment if s is not Segment.FIRST))
 

@@ -6,9 +6,8 @@ from collections.abc import Mapping
 from pydantic import JsonValue
 
 from linattn_verify.checks.evidence import EngineSettings
+from linattn_verify.checks.settings import compare_settings
 from linattn_verify.reports.document import Engines, Setting
-
-_LEFT_TO_THE_ENGINE = (None, "auto")
 
 
 def engine_section(engines: Mapping[str, EngineSettings]) -> Engines:
@@ -21,41 +20,35 @@ def engine_section(engines: Mapping[str, EngineSettings]) -> Engines:
         notes={name: e.notes for name, e in engines.items()},
         differences=tuple(
             difference
-            for name in engines
-            for difference in _differences(name, requested[name], resolved[name])
+            for name, settings in engines.items()
+            for difference in _differences(name, settings)
         ),
     )
 
 
-def _differences(
-    engine: str, requested: dict[str, JsonValue], resolved: dict[str, JsonValue]
-) -> list[Setting]:
-    found = []
-    for key, asked in requested.items():
-        if asked in _LEFT_TO_THE_ENGINE or (key in resolved and _same(asked, resolved[key])):
-            continue
-        found.append(
-            Setting(
-                engine=engine,
-                setting=key,
-                requested=asked,
-                resolved=resolved.get(key),
-                verdict="changed" if key in resolved else "not reported",
-            )
+def _differences(engine: str, settings: EngineSettings) -> list[Setting]:
+    found = compare_settings(settings.requested, settings.resolved)
+    changed = [
+        Setting(
+            engine=engine,
+            setting=change.name,
+            requested=plain(change.requested),
+            resolved=plain(change.resolved),
+            verdict="changed",
         )
-    return found
-
-
-def _same(asked: JsonValue, got: JsonValue) -> bool:
-    """Whether the engine runs with what was asked. Of a mapping only the asked keys count, and
-    `torch.bfloat16` is `bfloat16`."""
-    if isinstance(asked, dict) and isinstance(got, dict):
-        return all(key in got and _same(value, got[key]) for key, value in asked.items())
-    if isinstance(asked, str) and isinstance(got, str):
-        return asked.removeprefix("torch.") == got.removeprefix("torch.")
-    if isinstance(asked, bool) or isinstance(got, bool):
-        return asked is got
-    return asked == got
+        for change in found.changed
+    ]
+    unknown = [
+        Setting(
+            engine=engine,
+            setting=name,
+            requested=plain(settings.requested.get(name)),
+            resolved=None,
+            verdict="not reported",
+        )
+        for name in found.not_reported
+    ]
+    return changed + unknown
 
 
 def plain(value: object) -> JsonValue:

@@ -230,7 +230,7 @@ def test_only_modules_inside_an_engine_import_one_at_the_top() -> None:
 def test_a_folder_imports_only_those_before_it() -> None:
     """The way of the data: nothing flows back from cli, reports or checks."""
     forbidden = {
-        "configs": {"engine", "checks", "reports", "cli", "workloads"},
+        "configs": {"traces", "workloads", "engine", "checks", "reports", "cli"},
         "traces": {"engine", "checks", "reports", "cli", "workloads"},
         "workloads": {"engine", "checks", "reports", "cli"},
         "engine": {"checks", "reports", "cli"},

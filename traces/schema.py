@@ -1,27 +1,14 @@
 """What one scenario produced: the rows of its table, and the record that travels with them."""
 
-from enum import StrEnum
 from typing import Any
 
 import pyarrow as pa
 from pydantic import Field
 
+from linattn_verify.configs.legs import Leg
 from linattn_verify.configs.strict import Strict
 
 SCHEMA_VERSION = 1
-
-
-class Leg(StrEnum):
-    """What is compared."""
-
-    PROMPT = "prompt"
-    """Teacher-forced log-probabilities of the prompt's own tokens."""
-    DECODE = "decode"
-    """Log-probabilities while decoding along the reference's tokens."""
-    FREE = "free"
-    """Greedy output as it comes."""
-    CUT = "cut"
-    """Log-probability of the prompt's next token after a prefix of it."""
 
 
 ROWS = pa.schema(

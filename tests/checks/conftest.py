@@ -10,10 +10,11 @@ from linattn_verify.checks.evidence import EngineSettings, Evidence
 from linattn_verify.checks.registry import checks_named
 from linattn_verify.checks.result import CheckResult
 from linattn_verify.checks.selection import select
+from linattn_verify.configs.legs import Leg
 from linattn_verify.configs.plan import EnginePlan, Kind, Plan, Scenario
 from linattn_verify.configs.profile import Limit, Profile
 from linattn_verify.traces.outcome import Outcome, Status
-from linattn_verify.traces.schema import ROWS, Leg, RequestRecord, Slice, TraceRecord
+from linattn_verify.traces.schema import ROWS, RequestRecord, Slice, TraceRecord
 from linattn_verify.traces.store import NULLABLE, Trace
 
 NAMES = ("alpha", "beta", "gamma")

@@ -6,7 +6,7 @@ import pytest
 
 from linattn_verify.checks.registry import all_checks, run_checks
 from linattn_verify.checks.result import Verdict
-from linattn_verify.traces.schema import Leg
+from linattn_verify.configs.legs import Leg
 
 if TYPE_CHECKING:
     from tests.checks.conftest import World

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from linattn_verify.checks.result import CheckResult, Verdict
-from linattn_verify.traces.schema import Leg
+from linattn_verify.configs.legs import Leg
 
 if TYPE_CHECKING:
     from tests.checks.conftest import World

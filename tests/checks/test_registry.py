@@ -7,8 +7,8 @@ import pytest
 from linattn_verify.checks.registry import CheckSpec, all_checks, check, checks_named, run_checks
 from linattn_verify.checks.result import CheckResult, Verdict
 from linattn_verify.configs.errors import UsageError
+from linattn_verify.configs.legs import Leg
 from linattn_verify.configs.plan import Kind
-from linattn_verify.traces.schema import Leg
 
 if TYPE_CHECKING:
     from linattn_verify.checks.evidence import Evidence

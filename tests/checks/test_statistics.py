@@ -15,8 +15,8 @@ from linattn_verify.checks.alternatives import (
 )
 from linattn_verify.checks.limits import judge_limit, judge_limits, tightest
 from linattn_verify.checks.statistics import kl_k3, measure
+from linattn_verify.configs.legs import Leg
 from linattn_verify.configs.profile import Limit
-from linattn_verify.traces.schema import Leg
 
 if TYPE_CHECKING:
     from linattn_verify.checks.alternatives import Alternatives

@@ -6,9 +6,10 @@ import pytest
 
 from linattn_verify.checks.proofs import prove
 from linattn_verify.checks.result import Proof, Verdict
+from linattn_verify.configs.legs import Leg
 from linattn_verify.configs.profile import Profile
 from linattn_verify.traces.outcome import Status
-from linattn_verify.traces.schema import Leg, Slice
+from linattn_verify.traces.schema import Slice
 
 if TYPE_CHECKING:
     from tests.checks.conftest import World

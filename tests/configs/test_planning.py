@@ -6,11 +6,11 @@ from typing import Any
 import pytest
 
 from linattn_verify.configs.errors import UsageError
+from linattn_verify.configs.legs import Leg
 from linattn_verify.configs.plan import EnginePlan, Kind, Plan
 from linattn_verify.configs.planning import build_plan
 from linattn_verify.configs.profile import EngineValue, Profile
 from linattn_verify.configs.request import Request
-from linattn_verify.traces.schema import Leg
 
 LENGTHS = (57, 131, 83)  # 271 together
 EVERY = tuple(Kind)

@@ -5,10 +5,10 @@ from typing import Any, Literal
 
 import pytest
 
+from linattn_verify.configs.legs import Leg
 from linattn_verify.configs.plan import Kind, Scenario
 from linattn_verify.engine.messages import Run
 from linattn_verify.engine.passes import Ask, Pass, cut_points, passes
-from linattn_verify.traces.schema import Leg
 
 BLOCK = 8
 PROMPTS = (tuple(range(100, 121)), tuple(range(200, 209)), tuple(range(300, 313)))  # 21, 9, 13

@@ -5,9 +5,10 @@ from typing import Any
 
 import pytest
 
+from linattn_verify.configs.legs import Leg
 from linattn_verify.engine.passes import Ask
 from linattn_verify.engine.rows import Row, RowMaker, record_of
-from linattn_verify.traces.schema import Leg, RequestRecord, Slice
+from linattn_verify.traces.schema import RequestRecord, Slice
 
 PROMPT = (50, 51, 52, 53, 54, 55, 56, 57, 58)  # nine tokens
 OUTPUT = (60, 61, 62)

@@ -16,6 +16,7 @@ from linattn_verify.checks.result import (
     Verdict,
     WorstToken,
 )
+from linattn_verify.configs.legs import Leg
 from linattn_verify.configs.plan import EnginePlan, Kind, Plan, Scenario
 from linattn_verify.configs.profile import EngineValue, Limit, Profile
 from linattn_verify.reports.build import build_report
@@ -29,7 +30,6 @@ from linattn_verify.reports.document import (
     Workload,
 )
 from linattn_verify.traces.outcome import Outcome, Status
-from linattn_verify.traces.schema import Leg
 
 NOISE = "four times the largest value in 20 healthy runs of 7 model families in bfloat16"
 IDENTICAL = "nothing has been continued in a first chunk, so only kernel shapes differ"

@@ -1,6 +1,7 @@
 """What a request's record says of its prefill."""
 
-from linattn_verify.traces.schema import Leg, RequestRecord, Slice
+from linattn_verify.configs.legs import Leg
+from linattn_verify.traces.schema import RequestRecord, Slice
 
 
 def request(*slices: tuple[int, int, int]) -> RequestRecord:

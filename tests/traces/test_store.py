@@ -11,14 +11,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from linattn_verify.traces.schema import (
-    ROWS,
-    SCHEMA_VERSION,
-    Leg,
-    RequestRecord,
-    Slice,
-    TraceRecord,
-)
+from linattn_verify.configs.legs import Leg
+from linattn_verify.traces.schema import ROWS, SCHEMA_VERSION, RequestRecord, Slice, TraceRecord
 from linattn_verify.traces.store import TraceError, read_trace, write_trace
 
 
