@@ -8,14 +8,24 @@ from rich.console import Console
 from rich.progress import (
     BarColumn,
     Progress,
+    ProgressColumn,
     SpinnerColumn,
+    Task,
     TaskID,
     TextColumn,
     TimeElapsedColumn,
-    TimeRemainingColumn,
 )
+from rich.text import Text
 
 from linattn_verify.reports.document import Phase
+
+
+class _TimeLeft(ProgressColumn):
+    """Seconds left of a phase whose tokens are counted; nothing where nobody can tell."""
+
+    def render(self, task: Task) -> Text:
+        left = task.time_remaining
+        return Text("" if left is None or task.finished else f"{left:.0f} s left")
 
 
 class Display:
@@ -28,11 +38,10 @@ class Display:
         self._progress = Progress(
             SpinnerColumn(),
             TextColumn("{task.description}"),
-            BarColumn(bar_width=20),
-            TextColumn("{task.fields[tokens]}"),
             TimeElapsedColumn(),
-            TextColumn("left"),
-            TimeRemainingColumn(),
+            BarColumn(bar_width=12),
+            TextColumn("{task.fields[tokens]}"),
+            _TimeLeft(),
             console=console,
             disable=not console.is_terminal,
             transient=True,
