@@ -8,7 +8,7 @@ from linattn_verify.checks.judging import Pair, limits_for, planned_legs
 from linattn_verify.checks.limits import broken, described, finite, judge_limits, tightest
 from linattn_verify.checks.result import CheckResult, LimitOutcome, Verdict
 from linattn_verify.checks.selection import Selection, select
-from linattn_verify.checks.statistics import measure
+from linattn_verify.checks.statistics import Least, measure
 from linattn_verify.checks.worst import place, what_is_wrong, worst_place, worst_tokens
 from linattn_verify.configs.legs import Leg
 from linattn_verify.configs.metrics import Segment
@@ -64,7 +64,9 @@ def _table(pair: Pair, leg: Leg) -> LegTable:
 
 def _metrics(pair: Pair, tables: Sequence[LegTable]) -> dict[str, float]:
     of = pair.reference.record
-    found = [measure(table.comparison, of.logits_dtype, of.top_logit) for table in tables]
+    profile = pair.evidence.profile
+    least = Least(averages=profile.min_positions_mean, shares=profile.min_positions_share)
+    found = [measure(t.comparison, of.logits_dtype, of.top_logit, least) for t in tables]
     return {name: value for metrics in found for name, value in metrics.items()}
 
 

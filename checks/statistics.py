@@ -1,5 +1,7 @@
 """How far two sides are apart: every statistic of every segment of a comparison."""
 
+from dataclasses import dataclass
+
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
@@ -20,10 +22,31 @@ _NEEDED = ("segment", "edge_bin", "delta", "abs_delta", "compared", "non_finite_
 _PERCENTILES = {"p50": 50.0, "p90": 90.0, "p99": 99.0, "p99_9": 99.9}
 
 
-def measure(comparison: Comparison, logits_dtype: str, top_logit: float | None) -> dict[str, float]:
-    """`<leg>.<segment>.<statistic>` → value. A segment without a position has no metric; one in
-    which none could be compared has NaN. The last two arguments are the reference's: they say how
-    near a near-tie is."""
+_AVERAGES = frozenset({"mean", "p50", "p90", "kl_k3", "kl_top_k"})
+_SHARES = frozenset({"top1_changed", "near_ties"})
+
+
+@dataclass(frozen=True)
+class Least:
+    """How many positions a segment must have for a statistic of its kind: one position's rounding
+    is no mean, and one token that changed among three is no share."""
+
+    averages: int = 1
+    shares: int = 1
+
+    def enough(self, statistic: str, positions: int) -> bool:
+        """Whether `statistic` says anything of so many positions."""
+        if statistic in _SHARES:
+            return positions >= self.shares
+        return statistic not in _AVERAGES or positions >= self.averages
+
+
+def measure(
+    comparison: Comparison, logits_dtype: str, top_logit: float | None, least: Least
+) -> dict[str, float]:
+    """`<leg>.<segment>.<statistic>` → value. A segment without a position has no metric, one with
+    too few (`least`) has none of those that need more, and one in which none could be compared
+    has NaN. `logits_dtype` and `top_logit` are the reference's: they say how near a near-tie is."""
     frame = comparison.frame
     frame = frame[frame["compared"] | frame["non_finite_candidate"]]
     frame = _with_divergences(frame, unit_in_last_place(logits_dtype, top_logit))
@@ -32,6 +55,7 @@ def measure(comparison: Comparison, logits_dtype: str, top_logit: float | None) 
         for segment in Segment
         if len(part := in_segment(frame, segment))
         for statistic, value in _statistics(part).items()
+        if least.enough(statistic, len(part))
     }
 
 

@@ -38,6 +38,10 @@ class Profile(Strict):
     description: str
     budgets: tuple[int, ...] = Field(min_length=1)
     min_chunks: int = Field(default=3, ge=2)
+    min_positions_mean: int = Field(default=8, ge=1)
+    """Positions that a segment must have for its mean, median and divergences to be judged."""
+    min_positions_share: int = Field(default=30, ge=1)
+    """Positions that a segment must have for the share of changed tokens to be judged."""
     decode_tokens: int = Field(default=16, ge=2)
     top_k: int = Field(default=8, ge=2, le=20)
     cut_offsets: tuple[int | Literal["half", "block"], ...] = (1, 2, 3, "half", "block")

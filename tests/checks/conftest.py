@@ -66,6 +66,8 @@ def profile() -> Profile:
         budgets=(BUDGET,),
         decode_tokens=OUTPUT,
         top_k=3,
+        min_positions_mean=1,
+        min_positions_share=1,
         limits={"bfloat16": {k: Limit(limit=v, origin="made") for k, v in limits.items()}},
     )
 

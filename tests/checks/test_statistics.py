@@ -14,7 +14,7 @@ from linattn_verify.checks.alternatives import (
     unit_in_last_place,
 )
 from linattn_verify.checks.limits import judge_limit, judge_limits, tightest
-from linattn_verify.checks.statistics import kl_k3, measure
+from linattn_verify.checks.statistics import Least, kl_k3, measure
 from linattn_verify.configs.legs import Leg
 from linattn_verify.configs.profile import Limit
 
@@ -40,7 +40,7 @@ def test_k3_is_zero_only_without_difference() -> None:
 def test_percentiles_and_mean_of_known_differences(world: "World") -> None:
     for step, position in enumerate(range(1, 7)):  # alpha's first chunk predicts 1 to 7
         world.shift("chunked@7", Leg.PROMPT, 0, position, (-1) ** step * 0.5 * (step + 1))
-    metrics = measure(world.compared("chunked@7", Leg.PROMPT), "bfloat16", 9.0)
+    metrics = measure(world.compared("chunked@7", Leg.PROMPT), "bfloat16", 9.0, Least())
     # 21 positions are in first chunks: 15 zeros, then 0.5, 1, 1.5, 2, 2.5, 3
     assert metrics["prompt.first.mean"] == pytest.approx(10.5 / 21)
     assert metrics["prompt.first.p50"] == 0.0
@@ -52,16 +52,41 @@ def test_percentiles_and_mean_of_known_differences(world: "World") -> None:
 
 
 def test_a_segment_without_positions_has_no_metric(world: "World") -> None:
-    metrics = measure(world.compared("chunked@7", Leg.PROMPT), "bfloat16", 9.0)
+    metrics = measure(world.compared("chunked@7", Leg.PROMPT), "bfloat16", 9.0, Least())
     assert not [name for name in metrics if "edge+16" in name]
     assert "prompt.edge+4..15.mean" in metrics
+
+
+def test_a_few_positions_make_no_average_and_no_share(world: "World") -> None:
+    everything = measure(world.compared("chunked@7", Leg.PROMPT), "bfloat16", 9.0, Least())
+    least = Least(averages=22, shares=40)
+    metrics = measure(world.compared("chunked@7", Leg.PROMPT), "bfloat16", 9.0, least)
+    # 21 positions are in first chunks, 31 in later ones: 52 prompt positions in all
+    assert {n for n in everything if n.startswith("prompt.first")} - set(metrics) == {
+        f"prompt.first.{s}"
+        for s in ("mean", "p50", "p90", "kl_k3", "kl_top_k", "top1_changed", "near_ties")
+    }
+    assert "prompt.later.mean" in metrics and "prompt.later.top1_changed" not in metrics
+    assert "prompt.all.top1_changed" in metrics
+    assert metrics["prompt.first.max"] == everything["prompt.first.max"]
+
+
+def test_one_token_that_changed_among_three_is_no_false_alarm(world: "World") -> None:
+    from linattn_verify.configs.profile import load_profile
+
+    quick = load_profile("quick")
+    least = Least(averages=quick.min_positions_mean, shares=quick.min_positions_share)
+    assert not least.enough("top1_changed", 3) and least.enough("max", 1)
+    # 4 % of healthy positions change: more than 20 % of 30 is a matter of one in ten thousand.
+    chance = 1 - sum(math.comb(30, k) * 0.042**k * 0.958 ** (30 - k) for k in range(7))
+    assert chance < 2e-4
 
 
 def test_a_segment_of_nothing_but_nan_could_not_be_measured(world: "World") -> None:
     for request in range(3):
         for position in range(1, 8):
             world.row("chunked@7", Leg.PROMPT, request, position)["logprob"] = math.nan
-    metrics = measure(world.compared("chunked@7", Leg.PROMPT), "bfloat16", 9.0)
+    metrics = measure(world.compared("chunked@7", Leg.PROMPT), "bfloat16", 9.0, Least())
     assert math.isnan(metrics["prompt.first.mean"])
     assert metrics["prompt.first.non_finite"] == 21
     outcomes = judge_limits(metrics, {"first.mean": Limit(limit=9.0, origin="made")})
