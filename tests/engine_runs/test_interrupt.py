@@ -45,9 +45,10 @@ def running(processes: list[psutil.Process]) -> list[psutil.Process]:
     "how", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL], ids=lambda s: s.name
 )
 def test_a_stopped_run_keeps_its_traces_and_leaves_no_process(
-    tmp_path: Path, short_prompts: Path, how: signal.Signals
+    tmp_path: Path, short_prompts: Path, how: signal.Signals, request: pytest.FixtureRequest
 ) -> None:
     process = start(tmp_path / "run", short_prompts)
+    request.addfinalizer(process.kill)
     wait_until((tmp_path / "run/traces/full.parquet").exists, 240)
     time.sleep(2)  # the hang has begun
     children = psutil.Process(process.pid).children(recursive=True)
