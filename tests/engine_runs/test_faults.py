@@ -77,29 +77,40 @@ def test_nan_is_named_with_its_side_and_place(faulty_run: Invocation) -> None:
     assert "NaN" in message and "candidate" in message and "position" in message
 
 
-@pytest.mark.parametrize(
-    ("fault", "said"),
-    [
-        pytest.param("crash_at_edges", "SIGSEGV", id="dies"),
-        pytest.param("raise_at_edges", "RuntimeError", id="raises"),
-        pytest.param("hang_at_edges", "no answer", id="hangs"),
-    ],
-)
-def test_an_engine_that_breaks_down_fails_its_scenario_and_the_rest_goes_on(
-    tmp_path: Path, short_prompts: Path, fault: str, said: str
-) -> None:
-    run = invoke(
-        tmp_path / "run",
-        *("--prompts", str(short_prompts), "--budgets", "64,48", "--only", "chunked_prefill"),
-        *("--inject", f"chunked@64={fault}", "--decode-tokens", "4"),
-        *(("--timeout", "45") if fault.startswith("hang") else ()),
+BREAKDOWNS = {
+    "chunked@64": ("crash_at_edges", "SIGSEGV"),
+    "chunked@56": ("raise_at_edges", "RuntimeError"),
+    "chunked@48": ("hang_at_edges", "no answer"),
+}
+
+
+@pytest.fixture(scope="session")
+def broken_run(tmp_path_factory: pytest.TempPathFactory, short_prompts: Path) -> Invocation:
+    """A run in which the engine dies, raises and hangs, and then serves one scenario well."""
+    flags = [f for s, (fault, _) in BREAKDOWNS.items() for f in ("--inject", f"{s}={fault}")]
+    return invoke(
+        tmp_path_factory.mktemp("runs") / "broken",
+        *("--prompts", str(short_prompts), "--budgets", "64,56,48,40", "--timeout", "40"),
+        *("--only", "chunked_prefill", "--decode-tokens", "4", *flags),
     )
-    assert run.code == 1, run.out + run.err
-    broken, whole = (run.check("chunked_prefill", f"chunked@{n}") for n in (64, 48))
-    assert broken["verdict"] == "FAIL" and said in broken["message"]
-    assert whole["verdict"] == "PASS"
-    entry = next(s for s in run.report["scenarios"] if s["name"] == "chunked@64")
+
+
+@pytest.mark.parametrize(("scenario", "said"), [(s, said) for s, (_, said) in BREAKDOWNS.items()])
+def test_an_engine_that_breaks_down_fails_its_scenario(
+    broken_run: Invocation, scenario: str, said: str
+) -> None:
+    assert broken_run.code == 1, broken_run.out + broken_run.err
+    check = broken_run.check("chunked_prefill", scenario)
+    assert check["verdict"] == "FAIL" and said in check["message"]
+    entry = next(s for s in broken_run.report["scenarios"] if s["name"] == scenario)
     assert entry["log_tail"] and entry["trace"] is None
-    assert said in run.out
-    if fault.startswith("raise"):
-        assert "raise_at_edges" in entry["traceback"]
+    assert said in broken_run.out
+
+
+def test_what_the_engine_raised_is_kept_with_its_traceback(broken_run: Invocation) -> None:
+    entry = next(s for s in broken_run.report["scenarios"] if s["name"] == "chunked@56")
+    assert "raise_at_edges" in entry["traceback"] and "Traceback" in entry["traceback"]
+
+
+def test_the_rest_of_the_run_goes_on_after_a_breakdown(broken_run: Invocation) -> None:
+    assert broken_run.check("chunked_prefill", "chunked@40")["verdict"] == "PASS"

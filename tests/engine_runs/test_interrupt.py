@@ -42,7 +42,9 @@ def running(processes: list[psutil.Process]) -> list[psutil.Process]:
 
 
 @pytest.mark.parametrize(
-    "how", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL], ids=lambda s: s.name
+    "how",
+    [signal.SIGINT, signal.SIGKILL, pytest.param(signal.SIGTERM, marks=pytest.mark.slow)],
+    ids=lambda s: s.name,
 )
 def test_a_stopped_run_keeps_its_traces_and_leaves_no_process(
     tmp_path: Path, short_prompts: Path, how: signal.Signals, request: pytest.FixtureRequest

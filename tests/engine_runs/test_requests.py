@@ -1,11 +1,16 @@
 """Requests that only an engine process can judge: refused, unsupported, or about nothing."""
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from linattn_verify.engine.messages import Prepare
+from linattn_verify.engine.process import EngineFailure, EngineProcess
 from linattn_verify.traces.store import read_trace
+from linattn_verify.workloads.prompts import Prompt
 from tests.conftest import Invocation, invoke
 from tests.families import make_checkpoint
 
@@ -16,31 +21,47 @@ pytestmark = pytest.mark.engine
     ("flags", "said"),
     [
         pytest.param(["--engine-arg", "blok_size=256"], "block_size", id="unknown argument"),
-        pytest.param(["--engine-arg", "enable_prefix_caching=true"], "scenarios", id="ours"),
         pytest.param(["--max-model-len", "128"], "--max-model-len is 128", id="prompt too long"),
-        pytest.param(["--model", "nobody/no-such-model"], "--model /path", id="hub unreachable"),
         pytest.param(["--engine-arg", "block_size=many"], "block_size", id="wrong type"),
     ],
 )
 def test_a_request_that_cannot_be_is_refused_with_exit_code_2(
     tmp_path: Path, short_prompts: Path, flags: list[str], said: str
 ) -> None:
-    run = invoke(
-        tmp_path / "run",
-        *("--prompts", str(short_prompts), *flags),
-        HF_HUB_ETAG_TIMEOUT="3",
-        HF_HUB_OFFLINE="1",
-    )
+    run = invoke(tmp_path / "run", "--prompts", str(short_prompts), *flags)
     assert run.code == 2, run.out + run.err
     assert said in run.err and "Traceback" not in run.err
     assert not run.folder.exists()
 
 
-def test_a_token_id_beyond_the_vocabulary_is_refused(tmp_path: Path) -> None:
-    prompts = tmp_path / "p.jsonl"
-    prompts.write_text('{"id": "big", "prompt_token_ids": [5, 99999999]}\n')
-    run = invoke(tmp_path / "run", "--prompts", str(prompts))
-    assert run.code == 2 and "'big'" in run.err and "99999999" in run.err
+@pytest.fixture(scope="module")
+def engine_process(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EngineProcess]:
+    """A process that has no engine yet; it may be asked to prepare again and again."""
+    log = tmp_path_factory.mktemp("logs") / "child.log"
+    with EngineProcess(log, {"HF_HUB_OFFLINE": "1"}) as process:
+        yield process
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        pytest.param({"engine_args": ("enable_prefix_caching",)}, "scenarios", id="ours"),
+        pytest.param({"model": "nobody/no-such-model"}, "--model /path", id="hub unreachable"),
+        pytest.param(
+            {"prompts": (Prompt(id="big", token_ids=(5, 99999999)),)}, "99999999", id="token id"
+        ),
+        pytest.param({"prompts": (Prompt(id="one", token_ids=(5,)),)}, "'one'", id="one token"),
+    ],
+)
+def test_what_the_checkpoint_does_not_allow_is_refused(
+    engine_process: EngineProcess, checkpoint: Path, changes: dict[str, Any], said: str
+) -> None:
+    ask = Prepare(
+        model=str(checkpoint), revision=None, trust_remote_code=False, prompts=(), engine_args=()
+    )
+    with pytest.raises(EngineFailure, match=said) as refused:
+        engine_process.ask(ask.model_copy(update=changes), timeout=120)
+    assert refused.value.failure.usage
 
 
 def test_a_budget_above_every_prompt_proves_nothing(tmp_path: Path, short_prompts: Path) -> None:
@@ -141,7 +162,7 @@ def two_ways(
 ) -> tuple[Invocation, Invocation]:
     """The same budgets on one shared engine, and on an engine each."""
     folder = tmp_path_factory.mktemp("isolate")
-    flags = ["--prompts", str(short_prompts), "--budgets", "64,48", "--only", "chunked_prefill"]
+    flags = ["--prompts", str(short_prompts), "--budgets", "48", "--only", "chunked_prefill"]
     return invoke(folder / "shared", *flags), invoke(folder / "isolated", *flags, "--isolate")
 
 
@@ -150,10 +171,10 @@ def test_isolated_engines_give_the_same_traces_as_a_shared_one(
 ) -> None:
     shared, isolated = two_ways
     assert (shared.code, isolated.code) == (0, 0), shared.err + isolated.err
-    assert list(isolated.report["engine"]["resolved"]) == ["full", "chunked@64", "chunked@48"]
+    assert list(isolated.report["engine"]["resolved"]) == ["full", "chunked@48"]
     resolved = isolated.report["engine"]["resolved"]["chunked@48"]
     assert resolved["max_num_batched_tokens"] == 48
-    for scenario in ("full", "chunked@64", "chunked@48"):
+    for scenario in ("full", "chunked@48"):
         one, other = (read_trace(r.folder / f"traces/{scenario}.parquet").rows for r in two_ways)
         columns = ["request", "leg", "position", "token", "logprob", "step", "chunk"]
         assert one[columns].equals(other[columns])
