@@ -17,6 +17,7 @@ from packaging.requirements import Requirement
 
 ROOT = Path(__file__).parents[1]
 FOLDERS = ("checks", "cli", "configs", "engine", "reports", "traces", "workloads")
+SHIPPED = (".json", ".md", ".py", ".safetensors", ".typed", ".yaml")
 HEAVY = ("torch", "transformers", "vllm")
 BOUND = ("faults", "forcing", "scheduler", "serving", "worker")
 """Modules of engine/ that exist inside a running engine only."""
@@ -57,7 +58,7 @@ def sources() -> frozenset[str]:
         str(path.relative_to(ROOT))
         for folder in FOLDERS
         for path in (ROOT / folder).rglob("*")
-        if path.is_file() and path.suffix in (".py", ".yaml", ".typed")
+        if path.is_file() and path.suffix in SHIPPED
     )
 
 
@@ -94,13 +95,14 @@ def test_the_wheel_has_every_module_profile_and_type_marker_and_nothing_else(dis
     assert {f"{folder}/py.typed" for folder in FOLDERS} <= shipped
     assert "configs/profiles/quick.yaml" in shipped
     assert "engine/startup/sitecustomize.py" in shipped
+    assert "workloads/pocket/model/model.safetensors" in shipped
 
 
 def test_the_sdist_has_code_tests_and_what_is_needed_to_build(dist: Dist) -> None:
     shipped = dist.in_sdist()
     assert dist.sources <= shipped
     assert {"pyproject.toml", "README.md", "tests/test_packaging.py"} <= shipped
-    assert "tests/checks/test_registry.py" in shipped
+    assert {"tests/checks/test_registry.py", "training/train_pocket.py"} <= shipped
     assert not [n for n in shipped if "__pycache__" in n or n.startswith((".venv", "runs"))]
 
 
@@ -244,7 +246,7 @@ def test_a_folder_imports_only_those_before_it() -> None:
 
 
 def test_there_are_no_relative_imports() -> None:
-    for path in modules(*FOLDERS, "tests"):
+    for path in modules(*FOLDERS, "tests", "training"):
         assert [name for name, level in imports(parsed(path)) if level] == [], path
 
 

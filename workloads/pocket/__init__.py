@@ -1,0 +1,1 @@
+"""The pocket model: a small trained hybrid model and the problems that it solves."""
