@@ -78,6 +78,13 @@ def _verdict(
     no_limits: str,
 ) -> tuple[Verdict, str]:
     """What is wrong comes before what is missing: one empty leg hides no fault of another."""
+    broken_reference = next((t for t in tables if _reference_is_nothing(t)), None)
+    if broken_reference:
+        leg = broken_reference.selection.leg
+        return Verdict.ERROR, (
+            f"{leg} leg: the reference {pair.scenario.reference} has no finite log-probability, so "
+            "there is nothing to compare with: look at the checkpoint and at full prefill"
+        )
     violation = next((text for table in tables if (text := _violation(pair, table))), None)
     if violation:
         return Verdict.FAIL, violation
@@ -90,6 +97,11 @@ def _verdict(
     if not tight:
         return Verdict.VACUOUS, no_limits or "no limit of the profile is about any metric here"
     return Verdict.PASS, f"tightest: {described(tight, outcomes[tight])}; {_extent(tables)}"
+
+
+def _reference_is_nothing(table: LegTable) -> bool:
+    rows = table.comparison.reference_rows
+    return 0 < rows == table.comparison.non_finite_reference
 
 
 def _violation(pair: Pair, table: LegTable) -> str | None:

@@ -30,7 +30,12 @@ def prove_scenario(
 ) -> tuple[Proof, ...]:
     """What must hold of `record` for the scenario to be what its name says."""
     about = _About(record, prompts)
-    common = (_legs(scenario, record), _requests(scenario, record, prompts), about.covered())
+    common = (
+        *_faults_fired(scenario, record),
+        _legs(scenario, record),
+        _requests(scenario, record, prompts),
+        about.covered(),
+    )
     caching = _caching(record, on=scenario.kind in (Kind.COLD, Kind.WARM))
     if scenario.kind is Kind.WARM:
         return (caching, about.hits_by_law(), about.some_hit(), *common)
@@ -41,6 +46,21 @@ def prove_scenario(
     cut = (_budget_as_read(scenario, record), _steps_within(scenario.budget, record))
     chunks = about.chunks(scenario.budget, profile.min_chunks)
     return (*cut, chunks, caching, about.no_hits(), *common)
+
+
+def _faults_fired(scenario: Scenario, record: TraceRecord) -> tuple[Proof, ...]:
+    """A fault that was put in and never struck shows nothing of the checks."""
+    if not scenario.faults:
+        return ()
+    fired = {name: record.faults.get(name, 0) for name in scenario.faults}
+    return (
+        Proof(
+            name="faults_fired",
+            expected="every injected fault at least once",
+            observed=", ".join(f"{name} {count} times" for name, count in fired.items()),
+            holds=all(fired.values()),
+        ),
+    )
 
 
 class _About:

@@ -49,7 +49,7 @@ def _model(
         revision=model.revision,
         architecture=model.architecture,
         dtype=facts.dtype if facts else request.dtype,
-        linear_attention=facts.linear_attention if facts else False,
+        linear_attention=facts.linear_attention if facts else None,
         layers=facts.layers if facts else {},
         vocab_size=model.vocab_size,
         weights_digest=digest,

@@ -1,5 +1,6 @@
 """The folder of a run."""
 
+import fcntl
 import json
 import os
 import re
@@ -21,16 +22,28 @@ class RunFolder:
     """Where everything that a run measures is kept.
 
     An earlier run that this one replaces is set aside until the request has proven to be a good
-    one: `accept` removes it, `refuse` puts it back and leaves nothing of this run.
+    one: `accept` removes it, `refuse` puts it back and leaves nothing of this run. A lock keeps two
+    runs from sharing the folder; it goes with the process.
     """
 
     def __init__(self, path: Path, made: bool = False) -> None:
         self.path = path
         self._made = made
         self._aside = path / ".earlier"
-        earlier = _found(path)
+        self._lock = os.open(path, os.O_RDONLY)
+        try:
+            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise UsageError(
+                f"--out {path}: another run is writing there. Wait for it, or give another folder."
+            ) from None
+        self._set_aside()
+
+    def _set_aside(self) -> None:
+        if self._aside.exists():  # left by a run that was killed before it had measured anything
+            self.refuse()
+        earlier = _found(self.path)
         if earlier:
-            _remove(self._aside)
             self._aside.mkdir()
         for item in earlier:
             item.rename(self._aside / item.name)
@@ -97,9 +110,18 @@ def _found(path: Path) -> list[Path]:
 
 def check_writable(file: Path, flag: str) -> None:
     """Raise UsageError where `file` cannot be written; leaves nothing behind."""
-    folder = next(p for p in (file, *file.absolute().parents)[1:] if p.exists())
-    if file.is_dir() or not folder.is_dir() or not os.access(folder, os.W_OK):
-        raise UsageError(f"{flag} {file}: cannot be written to. Give a file in a folder that can.")
+    folder = next(p for p in file.absolute().parents if p.exists())
+    probe = folder / f".writable.{os.getpid()}"
+    try:
+        if file.is_dir():
+            raise IsADirectoryError("is a folder")
+        probe.touch()
+        probe.unlink()
+    except OSError as error:
+        raise UsageError(
+            f"{flag} {file}: cannot be written to ({error.strerror or error}). "
+            "Give a file in a folder that can."
+        ) from error
 
 
 def _remove(path: Path) -> None:

@@ -56,7 +56,7 @@ def run(context: click.Context, /, **options: Any) -> None:
     """Run a model under every scenario, compare, and print a report with a verdict.
 
     Exit codes: 0 all PASS; 1 a FAIL; 2 bad usage; 3 VACUOUS, INCONCLUSIVE or UNSUPPORTED and
-    nothing worse; 4 ERROR.
+    nothing worse; 4 ERROR; 130 interrupted.
     """
     from linattn_verify.cli.run_command import run_command
 

@@ -22,7 +22,7 @@ from linattn_verify.engine.messages import (
 )
 from linattn_verify.engine.process import EngineFailure, EngineProcess
 from linattn_verify.traces.outcome import Outcome, Status
-from linattn_verify.traces.store import Trace, read_trace
+from linattn_verify.traces.store import Trace, TraceError, read_trace
 
 Tokens = tuple[tuple[int, ...], ...]
 
@@ -73,13 +73,22 @@ class Pipeline:
         if self._process is not None:
             self._process.kill()
 
+    def measured(self) -> bool:
+        """Whether any scenario has an outcome, good or bad."""
+        return bool(self.outcomes)
+
     def traces(self) -> dict[str, Trace]:
-        """The traces written so far, by scenario."""
-        return {
-            name: read_trace(self.folder.path / outcome.trace)
-            for name, outcome in self.outcomes.items()
-            if outcome.trace
-        }
+        """The traces written so far, by scenario. One that can no longer be read is an ERROR."""
+        found = {}
+        for name, outcome in list(self.outcomes.items()):
+            if not outcome.trace:
+                continue
+            try:
+                found[name] = read_trace(self.folder.path / outcome.trace)
+            except TraceError as error:
+                lost = {"status": Status.ERROR, "trace": None, "message": str(error)}
+                self._keep(outcome.model_copy(update=lost))
+        return found
 
     def _start(self, name: str) -> EngineProcess:
         return EngineProcess(self.folder.log(name), engine_environment(self.model))

@@ -1,5 +1,6 @@
 """`linattn-verify run`: from options to a report and an exit code."""
 
+import os
 import signal
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -16,7 +17,6 @@ from linattn_verify.cli.folder import RunFolder, check_writable, open_run_folder
 from linattn_verify.cli.model import check_engine_is_installed, check_model, weights_digest
 from linattn_verify.cli.pipeline import Pipeline
 from linattn_verify.cli.progress import Display
-from linattn_verify.configs.errors import UsageError
 from linattn_verify.configs.plan import Kind, Plan
 from linattn_verify.configs.planning import build_plan, check_inject
 from linattn_verify.configs.profile import load_profile
@@ -37,6 +37,15 @@ from linattn_verify.workloads import prompts as workload
 from linattn_verify.workloads.checkpoint import embedded_checkpoint
 
 
+class Printer(Console):
+    """A console whose reader may go away (`| head`): the run goes on, in silence."""
+
+    def on_broken_pipe(self) -> None:
+        """Instead of rich's way, which is to exit with 1: here that means FAIL."""
+        self.quiet = True
+        os.dup2(os.open(os.devnull, os.O_WRONLY), self.file.fileno())
+
+
 def run_command(options: dict[str, Any]) -> int:
     """Carry out the command; returns its exit code. Raises UsageError for a bad request."""
     json_to: str | None = options.pop("json_to")
@@ -53,7 +62,7 @@ def run_command(options: dict[str, Any]) -> int:
     if json_to and json_to != "-":
         check_writable(Path(json_to), "--json")
     # Where the JSON goes to standard output, nothing else may.
-    console = Console(stderr=json_to == "-")
+    console = Printer(stderr=json_to == "-")
     model = str(Path(request.model).expanduser()) if request.model else str(embedded_checkpoint())
     folder = open_run_folder(out, request.model or "embedded", force)
     signal.signal(signal.SIGTERM, _interrupt)
@@ -103,12 +112,10 @@ def _run(
             plan = _plan(request, specs, prepared, folder, prompts)
             digest = background.submit(_digest, prepared.model.path)
             pipeline.run(plan, request.profile, prepared.token_ids)
-        except UsageError:
-            folder.refuse()
-            raise
         finally:
             pipeline.close()
-            folder.accept()
+            # A run that has measured nothing replaces nothing.
+            folder.accept() if pipeline.measured() else folder.refuse()
         with display.phase("compare and judge"):
             evidence = Evidence(
                 plan=plan,

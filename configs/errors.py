@@ -3,6 +3,8 @@
 import difflib
 from collections.abc import Iterable
 
+_LISTED = 20
+
 
 class UsageError(Exception):
     """The request cannot be carried out as asked; the text says what to change. Exit code 2."""
@@ -15,9 +17,10 @@ def nearest(word: str, choices: Iterable[str]) -> str | None:
 
 
 def unknown(kind: str, word: str, choices: Iterable[str], where: str = "") -> UsageError:
-    """A UsageError for a name that is not among `choices`: suggests the nearest and lists all."""
+    """A UsageError for a name that is not among `choices`: suggests the nearest, lists up to 20."""
     known = sorted(choices)
+    listed = ", ".join(known[:_LISTED]) + (", …" if len(known) > _LISTED else "")
     close = nearest(word, known)
     hint = f" Did you mean {close!r}?" if close else ""
     place = f" in {where}" if where else ""
-    return UsageError(f"Unknown {kind} {word!r}{place}.{hint} Known: {', '.join(known)}.")
+    return UsageError(f"Unknown {kind} {word!r}{place}.{hint} Known: {listed}.")

@@ -12,6 +12,7 @@ from linattn_verify.configs.metrics import check_key
 from linattn_verify.configs.strict import Strict, validated
 
 BUILT_IN = ("quick", "ci", "release")
+MOST_TOKENS = 2**24
 _SUFFIXES = (".yaml", ".yml")
 NoiseClass = Literal["bfloat16", "bfloat16-moe", "float16", "float16-moe", "float32", "float32-moe"]
 """What the numeric noise of a healthy engine depends on most: dtype, and whether experts are
@@ -75,6 +76,8 @@ def check_budgets(budgets: tuple[int, ...]) -> tuple[int, ...]:
     for budget in budgets:
         if budget < 1:
             raise ValueError(f"budget {budget} is not a positive number of tokens")
+        if budget > MOST_TOKENS:
+            raise ValueError(f"budget {budget} is more tokens than any engine takes in a step")
         if budgets.count(budget) > 1:
             raise ValueError(f"budget {budget} appears twice")
     return budgets

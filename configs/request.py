@@ -1,7 +1,7 @@
 """The request: a profile, and what the flags say on top of it."""
 
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import yaml
 from pydantic import Field
@@ -18,7 +18,7 @@ class Request(Strict):
     model: str | None
     """Hub name or folder; None for the embedded model."""
     revision: str | None = None
-    dtype: str = "auto"
+    dtype: Literal["auto", "bfloat16", "float16", "float32", "half", "float"] = "auto"
     profile: Profile
     prompts: Path | None = None
     max_model_len: int | None = Field(default=None, ge=8)

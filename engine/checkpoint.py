@@ -62,10 +62,14 @@ def _from_hub(ask: Prepare, loader: str) -> Any:
         )
     except Exception as error:
         first = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
-        raise UsageError(
-            f"The {what} of model {ask.model!r} cannot be loaded: {first}\n"
-            "A hub name needs the network or a filled cache, and a valid name and revision. "
+        remedy = (
+            "Is the folder a whole checkpoint that this transformers knows?"
+            if Path(ask.model).is_dir()
+            else "A hub name needs the network or a filled cache, and a valid name and revision. "
             "Otherwise download the model elsewhere and give its folder: --model /path/to/folder."
+        )
+        raise UsageError(
+            f"The {what} of model {ask.model!r} cannot be loaded: {first}\n{remedy}"
         ) from error
 
 
@@ -92,6 +96,14 @@ def _tokens(prompt: Prompt, tokenizer: Any, vocab_size: int) -> tuple[int, ...]:
             f"Prompt {prompt.id!r}: token id {too_large} is not below the vocabulary's size "
             f"{vocab_size}. Use token ids of this model's tokenizer."
         )
+    if prompt.text is not None and not ids:
+        raise UsageError(
+            f"Prompt {prompt.id!r}: the tokenizer makes no token of it. Does the model's folder "
+            "hold a whole tokenizer? Without one, give prompt_token_ids."
+        )
     if len(ids) < 2:
-        raise UsageError(f"Prompt {prompt.id!r}: {len(ids)} token; at least 2 are needed.")
+        raise UsageError(
+            f"Prompt {prompt.id!r} has {len(ids)} token; a prompt needs at least 2, since the "
+            "first has no log-probability. Lengthen it or take it out."
+        )
     return tuple(ids[: prompt.max_tokens])

@@ -187,6 +187,10 @@ def _death(code: int) -> str:
     if code >= 0:
         return f"exit code {code}"
     try:
-        return f"signal {signal.Signals(-code).name}"
+        name = signal.Signals(-code).name
+        hint = (
+            " (which is how a machine short of memory ends processes)" if name == "SIGKILL" else ""
+        )
+        return f"signal {name}{hint}"
     except ValueError:
         return f"signal {-code}"

@@ -135,7 +135,7 @@ def _finite(value: float | None) -> float | None:
 
 
 def _notes(model: Model, notes: Iterable[str]) -> tuple[str, ...]:
-    first = () if model.linear_attention else (NO_LINEAR_ATTENTION,)
+    first = (NO_LINEAR_ATTENTION,) if model.linear_attention is False else ()
     return tuple(dict.fromkeys((*first, *notes)))
 
 

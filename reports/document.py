@@ -50,8 +50,8 @@ class Model(Document):
     """Architecture class named by the model's configuration."""
     dtype: str
     """Dtype the model was served in; it selects the profile's limits."""
-    linear_attention: bool
-    """Whether any layer keeps a recurrent or convolution state."""
+    linear_attention: bool | None
+    """Whether any layer keeps a recurrent or convolution state; null where no engine could say."""
     layers: dict[str, int]
     """Number of layers by kind."""
     vocab_size: int | None = None

@@ -48,7 +48,7 @@ def _model(model: Model) -> dict[str, str]:
 
 def _layers(model: Model) -> str:
     layers = ", ".join(f"{count} {kind}" for kind, count in model.layers.items())
-    return layers + ("" if model.linear_attention else " (no linear attention)")
+    return layers + (" (no linear attention)" if model.linear_attention is False else "")
 
 
 def _workload(workload: Workload) -> dict[str, str]:

@@ -110,6 +110,16 @@ def _from_object(line: str, name: str, where: str) -> Prompt:
     return Prompt(name, token_ids=_token_ids(record["prompt_token_ids"], where))
 
 
+def _refuse_surrogates(line: str, where: str) -> None:
+    try:
+        json.dumps(json.loads(line), ensure_ascii=False).encode()
+    except UnicodeEncodeError:
+        raise UsageError(
+            f"{where}: holds half of a surrogate pair (\\ud800 to \\udfff alone), which is no "
+            "text. Write the whole character."
+        ) from None
+
+
 def _parse(line: str, where: str) -> dict[str, object]:
     try:
         record = json.loads(line)
@@ -120,6 +130,7 @@ def _parse(line: str, where: str) -> dict[str, object]:
         ) from None
     except (RecursionError, ValueError) as error:
         raise UsageError(f"{where}: cannot be read as JSON ({error}). Simplify the line.") from None
+    _refuse_surrogates(line, where)
     if not isinstance(record, dict):
         raise UsageError(
             f"{where}: expected a JSON object, found {_kind(record)}. Write it as {EXAMPLE}."

@@ -294,3 +294,38 @@ def test_legs_that_were_not_planned_are_vacuous(world: "World") -> None:
     world.requests["chunked@7"] = world.requests["chunked@7"][:3]
     assert world.judge("logprobs_close", "chunked@7").verdict is Verdict.VACUOUS
     assert world.judge("chunked_prefill", "chunked@7").verdict is Verdict.PASS
+
+
+def with_fault(world: "World", fired: int) -> None:
+    engines = [
+        engine.model_copy(
+            update={
+                "scenarios": tuple(
+                    s.model_copy(update={"faults": ("some_fault",)}) if s.name == "chunked@7" else s
+                    for s in engine.scenarios
+                )
+            }
+        )
+        for engine in world.plan.engines
+    ]
+    world.plan = world.plan.model_copy(update={"engines": tuple(engines)})
+    world.settings["chunked@7"]["faults"] = {"some_fault": fired}
+
+
+def test_a_fault_that_never_fired_is_no_pass(world: "World") -> None:
+    with_fault(world, fired=0)
+    result = world.judge("chunked_prefill", "chunked@7")
+    assert result.verdict is Verdict.VACUOUS and "some_fault 0 times" in result.message
+
+
+def test_a_fault_that_fired_and_shows_nothing_passes(world: "World") -> None:
+    with_fault(world, fired=3)
+    assert world.judge("chunked_prefill", "chunked@7").verdict is Verdict.PASS
+
+
+def test_a_reference_without_any_number_is_an_error(world: "World") -> None:
+    for row in world.rows["full"]:
+        if row["leg"] == "prompt":
+            row["logprob"] = float("nan")
+    result = world.judge("chunked_prefill", "chunked@7")
+    assert result.verdict is Verdict.ERROR and "no finite log-probability" in result.message

@@ -75,6 +75,24 @@ def test_a_refused_request_leaves_everything_as_it_was(tmp_path: Path) -> None:
     assert left == {n: f"earlier {n}" for n in ("logs/plain.log", "report.json", "notes.txt")}
 
 
+def test_two_runs_do_not_share_a_folder(tmp_path: Path) -> None:
+    first = open_run_folder(tmp_path, "model", force=False)
+    first.write_json("request.json", {"of": "the first"})
+    with pytest.raises(UsageError, match="another run is writing there"):
+        open_run_folder(tmp_path, "model", force=True)
+    assert "the first" in (tmp_path / "request.json").read_text()
+
+
+def test_what_a_killed_run_had_set_aside_comes_back(tmp_path: Path) -> None:
+    (tmp_path / ".earlier").mkdir()
+    (tmp_path / ".earlier/report.json").write_text("earlier")
+    (tmp_path / "request.json").write_text("of the killed run")
+    folder = open_run_folder(tmp_path, "model", force=True)
+    folder.refuse()
+    left = {str(f.relative_to(tmp_path)): f.read_text() for f in tmp_path.rglob("*.json")}
+    assert left == {"report.json": "earlier"}
+
+
 def test_a_folder_made_for_a_refused_request_is_gone(tmp_path: Path) -> None:
     folder = open_run_folder(tmp_path / "a/run", "model", force=False)
     folder.write_json("request.json", {})
@@ -103,7 +121,7 @@ def test_a_folder_that_cannot_be_written_to_is_refused(
 
 def test_every_file_of_a_run_makes_its_folder_an_earlier_run(tmp_path: Path) -> None:
     """Whatever a run writes, `--force` must know."""
-    folder = RunFolder(tmp_path / "a")
+    folder = open_run_folder(tmp_path / "a", "model", force=False)
     folder.write_json("outcomes.json", [])
     for number, path in enumerate([folder.log("plain"), folder.trace("full")]):
         other = tmp_path / f"{number}" / path.relative_to(folder.path)
