@@ -17,6 +17,7 @@ from linattn_verify.cli.folder import RunFolder, check_writable, open_run_folder
 from linattn_verify.cli.model import check_engine_is_installed, check_model, weights_digest
 from linattn_verify.cli.pipeline import Pipeline
 from linattn_verify.cli.progress import Display
+from linattn_verify.configs.errors import UsageError
 from linattn_verify.configs.plan import Kind, Plan
 from linattn_verify.configs.planning import build_plan, check_inject
 from linattn_verify.configs.profile import load_profile
@@ -58,6 +59,8 @@ def run_command(options: dict[str, Any]) -> int:
     check_engine_is_installed()
     if request.model is not None:
         check_model(request.model)
+    elif request.revision is not None:
+        raise UsageError("--revision: needs --model; the embedded model has no revisions.")
     check_inject(request, _kinds(specs))
     if json_to and json_to != "-":
         check_writable(Path(json_to), "--json")

@@ -2,7 +2,7 @@
 
 from importlib import resources
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import yaml
 from pydantic import Field, field_validator
@@ -45,7 +45,10 @@ class Profile(Strict):
     """Positions that a segment must have for the share of changed tokens to be judged."""
     decode_tokens: int = Field(default=16, ge=2)
     top_k: int = Field(default=8, ge=2, le=20)
-    cut_offsets: tuple[int | Literal["half", "block"], ...] = (1, 2, 3, "half", "block")
+    cut_offsets: tuple[Annotated[int, Field(ge=1)] | Literal["half", "block"], ...] = Field(
+        default=(1, 2, 3, "half", "block"), min_length=1
+    )
+    """Tokens past each block boundary at which a prompt is cut."""
     max_step_tokens: int = Field(default=16384, ge=64)
     kv_cache_gib: float = Field(default=2.0, gt=0)
     engine_args: dict[str, EngineValue] = Field(default_factory=dict)

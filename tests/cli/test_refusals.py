@@ -68,6 +68,9 @@ FLAGS = {
     "tiny-model-len": (["--max-model-len", "7"], ["command line: max_model_len"]),
     "one-output-token": (["--decode-tokens", "1"], ["command line: decode_tokens"]),
     "no-time": (["--timeout", "0"], ["command line: scenario_timeout"]),
+    "unknown-dtype": (["--dtype", "foo"], ["command line: dtype", "bfloat16"]),
+    "huge-budget": (["--budgets", "99999999999999999999"], ["more tokens than any engine"]),
+    "revision-of-nothing": (["--revision", "main"], ["--revision: needs --model"]),
     "unknown-option": (["--modle", "x"], ["No such option", "--model"]),
     "prompts-missing": (["--prompts", "nowhere.jsonl"], ["nowhere.jsonl does not exist"]),
     "prompts-folder": (["--prompts", "."], [". is a directory"]),
@@ -85,6 +88,7 @@ PROMPTS = {
     "empty": ("", "p.jsonl is empty"),
     "blank": ("\n \n", "p.jsonl holds no prompts"),
     "not-json": ('{"prompt": "a"}\n{"prompt": \n', "p.jsonl, line 2: not valid JSON"),
+    "half-a-character": ('{"prompt": "\\ud800 x"}\n', "p.jsonl, line 1: holds half of a surrogate"),
     "misspelt": ('\n{"promt": "a"}\n', "p.jsonl, line 2: neither 'prompt' nor"),
     "id-twice": ('{"id": "a", "prompt": "x"}\n' * 2, "p.jsonl, line 2: the id 'a' is taken"),
 }

@@ -212,3 +212,9 @@ def test_a_limit_may_be_narrowed_by_leg_and_segment(tmp_path: Path, key: str) ->
 def test_a_profile_survives_being_written_and_read() -> None:
     profile = load_profile("ci")
     assert Profile.model_validate_json(profile.model_dump_json()) == profile
+
+
+@pytest.mark.parametrize("offsets", ["[-5, 1]", "[0]", "[]", "[middle]"])
+def test_cut_offsets_that_cut_nowhere(tmp_path: Path, offsets: str) -> None:
+    text = refusal(written(tmp_path, f"extends: quick\ncut_offsets: {offsets}\n"))
+    assert "cut_offsets" in text
