@@ -16,7 +16,7 @@ _ALWAYS = (
     "mamba_cache_mode", "mamba_cache_dtype", "mamba_ssm_cache_dtype", "enforce_eager",
     "tensor_parallel_size", "num_gpu_blocks", "kv_cache_memory_bytes", "quantization", "seed",
 )  # fmt: skip
-_ALIASES = {"kv_cache_dtype": "cache_dtype", "tokenizer_revision": "tokenizer_revision"}
+_ALIASES = {"kv_cache_dtype": "cache_dtype"}
 _CHANGED = re.compile(
     r"overrid|disabl|unsupported|not .{0,20}support|reset|ignor|fall.?(ing )?back|"
     r"\bset(ting)? .* to\b|is set to|padding mamba",
