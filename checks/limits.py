@@ -36,7 +36,7 @@ def judge_limit(value: float, limit: float, origin: str) -> LimitOutcome:
 
 def tightest(outcomes: Mapping[str, LimitOutcome]) -> str | None:
     """The metric with the smallest margin, those that could not be measured first."""
-    return min(outcomes, key=lambda metric: _order(outcomes[metric]), default=None)
+    return min(outcomes, key=lambda metric: room(outcomes[metric]), default=None)
 
 
 def broken(outcomes: Mapping[str, LimitOutcome]) -> dict[str, LimitOutcome]:
@@ -57,7 +57,8 @@ def described(metric: str, outcome: LimitOutcome) -> str:
     return f"{metric} {outcome.value:.4g} (limit {outcome.limit:.4g}{margin})"
 
 
-def _order(outcome: LimitOutcome) -> float:
-    if outcome.margin is not None:
-        return outcome.margin
-    return -1.0 if outcome.value is None else math.inf
+def room(outcome: LimitOutcome) -> float:
+    """The margin, as a number to sort by: a value that could not be measured comes first."""
+    if outcome.value is None:
+        return -1.0
+    return math.inf if outcome.margin is None else outcome.margin

@@ -4,13 +4,13 @@ import fcntl
 import json
 import os
 import re
-import shutil
 import time
 from pathlib import Path
 from typing import Any
 
 from linattn_verify.configs.errors import UsageError
 from linattn_verify.reports.files import write_whole
+from linattn_verify.workloads.folder import remove
 
 _OURS = (
     "request.json", "plan.json", "workload.json", "outcomes.json", "report.json",
@@ -50,15 +50,15 @@ class RunFolder:
 
     def accept(self) -> None:
         """The run goes ahead: the earlier one is gone for good."""
-        _remove(self._aside)
+        remove(self._aside)
 
     def refuse(self) -> None:
         """The request was a bad one: everything is as it was."""
         for item in _found(self.path):
-            _remove(item)
+            remove(item)
         for item in _found(self._aside):
             item.rename(self.path / item.name)
-        _remove(self._aside)
+        remove(self._aside)
         if self._made:
             self.path.rmdir()
 
@@ -89,9 +89,7 @@ def open_run_folder(out: Path | None, model: str, force: bool) -> RunFolder:
                 f"--out {path}: holds an earlier run ({', '.join(earlier)}). "
                 "Give another folder, or --force to replace it."
             )
-        probe = path / f".writable.{os.getpid()}"
-        probe.touch()
-        probe.unlink()
+        _probe(path)
         return RunFolder(path, made)
     except OSError as error:
         raise UsageError(f"--out {path}: cannot be written to ({error}).") from error
@@ -111,12 +109,10 @@ def _found(path: Path) -> list[Path]:
 def check_writable(file: Path, flag: str) -> None:
     """Raise UsageError where `file` cannot be written; leaves nothing behind."""
     folder = next(p for p in file.absolute().parents if p.exists())
-    probe = folder / f".writable.{os.getpid()}"
     try:
         if file.is_dir():
             raise IsADirectoryError("is a folder")
-        probe.touch()
-        probe.unlink()
+        _probe(folder)
     except OSError as error:
         raise UsageError(
             f"{flag} {file}: cannot be written to ({error.strerror or error}). "
@@ -124,11 +120,11 @@ def check_writable(file: Path, flag: str) -> None:
         ) from error
 
 
-def _remove(path: Path) -> None:
-    if path.is_dir() and not path.is_symlink():
-        shutil.rmtree(path)
-    else:
-        path.unlink(missing_ok=True)
+def _probe(folder: Path) -> None:
+    """Raise OSError where no file can be made in `folder`: permissions alone do not tell."""
+    probe = folder / f".writable.{os.getpid()}"
+    probe.touch()
+    probe.unlink()
 
 
 def _safe(name: str) -> str:

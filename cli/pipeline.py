@@ -38,6 +38,8 @@ class Pipeline:
         self.engines: dict[str, EngineSettings] = {}
         self.facts: EngineFacts | None = None
         self._process: EngineProcess | None = None
+        self._forced: Tokens | None = None
+        """What the run's reference generated, once it has been served."""
 
     def prepare(self, ask: Prepare, timeout: float) -> Prepared:
         """Tokenise in the process that becomes the first engine."""
@@ -131,7 +133,7 @@ class Pipeline:
         ask = Run(
             scenario=scenario,
             prompts=prompts,
-            forced=self._reference_tokens(scenario, len(prompts)),
+            forced=self._forced,
             decode_tokens=profile.decode_tokens,
             top_k=profile.top_k,
             cut_offsets=profile.cut_offsets,
@@ -153,6 +155,8 @@ class Pipeline:
                 seconds=time.monotonic() - started,
             )
         )
+        if scenario.reference is None:
+            self._forced = _generated(path, len(prompts))
         return True
 
     def _cannot_run(self, engine: EnginePlan, scenario: Scenario) -> bool:
@@ -174,16 +178,6 @@ class Pipeline:
                 )
                 return True
         return False
-
-    def _reference_tokens(self, scenario: Scenario, prompts: int) -> Tokens | None:
-        """The tokens that the run's reference generated; None for the reference itself."""
-        if scenario.reference is None:
-            return None
-        reference = next(o for o in self.outcomes.values() if o.trace)
-        rows = read_trace(self.folder.path / str(reference.trace)).rows
-        rows = rows[rows["leg"] == Leg.DECODE.value].sort_values(["request", "position"])
-        by_request = rows.groupby("request")["token"].apply(list)
-        return tuple(tuple(int(t) for t in by_request[i]) for i in range(prompts))
 
     def _keep(self, outcome: Outcome) -> None:
         self.outcomes[outcome.scenario] = outcome
@@ -209,6 +203,14 @@ def engine_environment(model: str) -> dict[str, str]:
         "OMP_WAIT_POLICY": os.environ.get("OMP_WAIT_POLICY", "passive"),
         **(offline if Path(model).is_dir() else {}),
     }
+
+
+def _generated(trace: Path, prompts: int) -> Tokens:
+    """The tokens generated along the decode leg of a trace, a tuple a prompt."""
+    rows = read_trace(trace).rows
+    rows = rows[rows["leg"] == Leg.DECODE.value].sort_values(["request", "position"])
+    by_request = rows.groupby("request")["token"].apply(list)
+    return tuple(tuple(int(t) for t in by_request[i]) for i in range(prompts))
 
 
 def _failure(engine: EnginePlan, scenario: Scenario, error: EngineFailure) -> Outcome:

@@ -24,7 +24,7 @@ def build_plan(
     """
     full = _full_budget(request, lengths)
     scenarios = [s for s in _scenarios(request, full) if s.kind in _needed(kinds)]
-    _refuse_unknown(request, scenarios)
+    check_inject(request, kinds)
     max_model_len = _max_model_len(request, lengths, max_position_embeddings)
     shared = max((s.budget for s in scenarios), default=0)
     groups: dict[str, list[Scenario]] = {}
@@ -83,11 +83,7 @@ def _scenarios(request: Request, full: int) -> list[Scenario]:
 def check_inject(request: Request, kinds: Collection[Kind]) -> None:
     """Raise UsageError where a fault is for a scenario that checks of these kinds do not need."""
     needed = _needed(kinds)
-    _refuse_unknown(request, [s for s in _scenarios(request, full=1) if s.kind in needed])
-
-
-def _refuse_unknown(request: Request, scenarios: list[Scenario]) -> None:
-    names = [s.name for s in scenarios]
+    names = [s.name for s in _scenarios(request, full=1) if s.kind in needed]
     for name in request.inject:
         if name not in names:
             raise unknown("scenario", name, names, "--inject")

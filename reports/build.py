@@ -7,6 +7,7 @@ from math import isfinite
 from os import PathLike, fspath
 
 from linattn_verify.checks.evidence import Evidence
+from linattn_verify.checks.limits import tightest
 from linattn_verify.checks.result import (
     EXIT_CODES,
     CheckResult,
@@ -26,7 +27,6 @@ from linattn_verify.reports.document import (
     Workload,
 )
 from linattn_verify.reports.headline import headline
-from linattn_verify.reports.numbers import room
 from linattn_verify.reports.settings import engine_section
 from linattn_verify.traces.outcome import Outcome, Status
 
@@ -122,7 +122,7 @@ def _check(result: CheckResult) -> Check:
         reference=result.reference,
         verdict=result.verdict,
         message=result.message,
-        tightest=min(result.limits, key=lambda m: room(result.limits[m]), default=None),
+        tightest=tightest(result.limits),
         metrics={name: _finite(value) for name, value in result.metrics.items()},
         limits=result.limits,
         counts=result.counts,

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from rich.console import RenderableType
 from rich.text import Text
 
+from linattn_verify.checks.limits import room
 from linattn_verify.configs.metrics import STATISTICS, Segment
 from linattn_verify.reports.agreement_table import agreement_tables
 from linattn_verify.reports.check_section import worst_first
@@ -13,7 +14,7 @@ from linattn_verify.reports.document import Check, Report
 from linattn_verify.reports.ink import Ink
 from linattn_verify.reports.limit_origins import limit_origins
 from linattn_verify.reports.metric_grid import Cell, Grid, by_leg, grids, ordered
-from linattn_verify.reports.numbers import limit_text, margin_mark, number, room
+from linattn_verify.reports.numbers import limit_text, margin_mark, number
 
 LEGEND = (
     "Under a leg's name its value over all positions; tightest: value, margin (limit / value) and "

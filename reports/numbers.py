@@ -43,13 +43,6 @@ def margin_mark(outcome: LimitOutcome) -> str:
     return margin_text(outcome) + ("" if outcome.holds else "✗")
 
 
-def room(outcome: LimitOutcome) -> float:
-    """The margin, as a number to sort by: a value that could not be measured comes first."""
-    if outcome.value is None:
-        return -1.0
-    return math.inf if outcome.margin is None else outcome.margin
-
-
 def duration(seconds: float) -> str:
     """Seconds as a reader says them: 0.4 s, 42 s, 3 min 07 s, 1 h 02 min."""
     if seconds < 10:

@@ -45,15 +45,16 @@ def make_folder(path: Path, fill: Callable[[Path], None]) -> Path:
 
 def _replace(path: Path, fill: Callable[[Path], None]) -> None:
     partial = path.parent / f".{path.name}.partial"
-    _remove(partial)
+    remove(partial)
     partial.mkdir()
     fill(partial)
     (partial / SUMS).write_text(_sums(partial), encoding="utf-8")
-    _remove(path)
+    remove(path)
     os.rename(partial, path)
 
 
-def _remove(path: Path) -> None:
+def remove(path: Path) -> None:
+    """Take away a file, a link or a folder with all it holds; nothing there is no error."""
     if path.is_dir() and not path.is_symlink():
         shutil.rmtree(path)
     else:
