@@ -7,8 +7,8 @@ from typing import Any
 from linattn_verify.configs.errors import UsageError
 from linattn_verify.configs.strict import validated
 from linattn_verify.reports.document import SCHEMA_VERSION, Report
-from linattn_verify.reports.files import write_whole
 from linattn_verify.reports.schema import report_schema
+from linattn_verify.traces.files import write_whole
 
 REPORT = "report.json"
 SCHEMA = "report.schema.json"

@@ -1,6 +1,6 @@
 """What one scenario produced: the rows of its table, and the record that travels with them."""
 
-from typing import Any
+from typing import Literal
 
 import pyarrow as pa
 from pydantic import Field
@@ -8,7 +8,7 @@ from pydantic import Field
 from linattn_verify.configs.legs import Leg
 from linattn_verify.configs.strict import Strict
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 
 
 ROWS = pa.schema(
@@ -36,6 +36,33 @@ ROWS = pa.schema(
 prefix is a later chunk: its edge is the boundary of the prefix. A decode step counts as a chunk of
 its own, but not as an edge: its distance is from the last edge of the prefill."""
 
+ANSWERS = pa.schema(
+    [
+        ("request", pa.int32()),  # index of the request in the task
+        ("output", pa.string()),  # as the engine returns it: without the stop string
+        ("tokens", pa.list_(pa.int32())),
+        ("logprobs", pa.list_(pa.float32())),  # nats, of `tokens`
+        ("runners_up", pa.list_(pa.float32())),  # nats, the most likely other token's
+    ]
+)
+"""One row per request of a task."""
+SCORES = pa.schema(
+    [
+        ("task", pa.string()),
+        ("question", pa.int32()),  # index of the question in the task
+        ("requests", pa.list_(pa.int32())),  # indices of its requests in the task
+        ("filter", pa.string()),
+        ("metric", pa.string()),
+        ("score", pa.float32()),
+        ("answer", pa.string()),  # what the filter took out of the output
+        ("valid", pa.bool_()),  # whether the filter found an answer
+        ("text", pa.string()),  # the question as the task puts it, without examples
+        ("target", pa.string()),
+    ]
+)
+"""One row per (question, filter, metric), as lm-eval scores it."""
+TABLES = {"positions": ROWS, "answers": ANSWERS}
+
 
 class Slice(Strict):
     """One request's part of one engine step, from the scheduler's own record."""
@@ -55,6 +82,7 @@ class RequestRecord(Strict):
     output_tokens: int
     cached_tokens: int
     slices: tuple[Slice, ...]
+    """Of an answer those of the prefill alone: its decode steps may be many thousands."""
     finish_reason: str | None = None
 
     def prefill(self) -> tuple[Slice, ...]:
@@ -66,10 +94,13 @@ class TraceRecord(Strict):
     """Everything about a scenario's execution but its rows."""
 
     schema_version: int = SCHEMA_VERSION
+    table: Literal["positions", "answers"] = "positions"
     scenario: str
     engine: str
     budget: int
     """The scheduler's token budget of a step, as read from the scheduler."""
+    largest_step: int
+    """Most tokens that the scheduler put into one step."""
     prefix_caching: bool
     block_size: int
     """Tokens of a cache block that a prefix hit is counted in, as the engine resolved it."""
@@ -80,5 +111,3 @@ class TraceRecord(Strict):
     faults: dict[str, int] = Field(default_factory=dict)
     """Injected faults and how often each fired."""
     seconds: float
-    notes: tuple[str, ...] = ()
-    extra: dict[str, Any] = Field(default_factory=dict)

@@ -10,6 +10,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from pydantic import ValidationError
 
 from linattn_verify.configs.legs import Leg
 from linattn_verify.traces.schema import ROWS, SCHEMA_VERSION, RequestRecord, Slice, TraceRecord
@@ -30,6 +31,7 @@ def record(**changes: Any) -> TraceRecord:
         "scenario": "chunked@7",
         "engine": "plain",
         "budget": 7,
+        "largest_step": 7,
         "prefix_caching": False,
         "block_size": 16,
         "logits_dtype": "bfloat16",
@@ -37,7 +39,6 @@ def record(**changes: Any) -> TraceRecord:
         "requests": (request,),
         "faults": {"logits_swapped": 3},
         "seconds": 1.25,
-        "extra": {"a": [1, None]},
     }
     return TraceRecord(**{**values, **changes})
 
@@ -89,6 +90,13 @@ def test_record_and_rows_come_back_as_they_were(tmp_path: Path) -> None:
     assert (last["text"], last["logprob"], last["rank"]) == (" Wörter", -0.5, 2)
     assert last["top_tokens"].tolist() == [7, 5, 3]
     assert last["top_logprobs"].tolist() == [-0.25, -0.5, -4.0]
+
+
+def test_a_record_says_how_many_tokens_the_largest_step_had() -> None:
+    """A default would be taken for a step within any budget."""
+    fields = record().model_dump(exclude={"largest_step"})
+    with pytest.raises(ValidationError, match="largest_step"):
+        TraceRecord.model_validate(fields)
 
 
 def test_whole_numbers_stay_whole_beside_missing_ones(tmp_path: Path) -> None:
