@@ -14,3 +14,5 @@ class Leg(StrEnum):
     """Greedy output as it comes."""
     CUT = "cut"
     """Log-probability of the prompt's next token after a prefix of it."""
+    ANSWER = "answer"
+    """What the model answers to a task's request."""

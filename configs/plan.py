@@ -31,6 +31,8 @@ class Scenario(Strict):
     legs: tuple[Leg, ...]
     after: str | None = None
     """The scenario that must have run before in the same engine."""
+    task: str | None = None
+    """The task whose requests it serves; None where it serves the prompts."""
     faults: tuple[str, ...] = ()
     """Faults injected on purpose (`linattn_verify.configs.faults`)."""
 

@@ -7,9 +7,11 @@ from linattn_verify.configs.legs import Leg
 from linattn_verify.configs.plan import EnginePlan, Kind, Plan, Scenario
 from linattn_verify.configs.profile import EngineValue
 from linattn_verify.configs.request import Request
+from linattn_verify.configs.tasks import TaskShape
 
 _MANY_SEQS = 1024
 _WHOLE = (Leg.PROMPT, Leg.DECODE, Leg.FREE)
+_ANSWER = (Leg.ANSWER,)
 
 
 def build_plan(
@@ -17,16 +19,24 @@ def build_plan(
     lengths: tuple[int, ...],
     kinds: Collection[Kind],
     max_position_embeddings: int | None = None,
+    tasks: tuple[TaskShape, ...] = (),
 ) -> Plan:
-    """The engines and scenarios that checks of these `kinds` need. `lengths`: tokens by prompt.
+    """The engines and scenarios that checks of these `kinds` need, and every scenario of `tasks`.
+    `lengths`: tokens by prompt.
 
     Scenarios that differ only in the budget share an engine, unless the profile says `isolate`.
     """
-    full = _full_budget(request, lengths)
-    scenarios = [s for s in _scenarios(request, full) if s.kind in _needed(kinds)]
-    check_inject(request, kinds)
-    max_model_len = _max_model_len(request, lengths, max_position_embeddings)
-    shared = max((s.budget for s in scenarios), default=0)
+    needed = _needed(kinds)
+    scenarios = [s for s in _prompt_scenarios(request, lengths) if s.kind in needed]
+    for task in tasks:
+        scenarios += _task_scenarios(request, task)
+    check_inject(request, [s.name for s in scenarios])
+    if not scenarios:
+        return Plan(engines=())
+    # Prompts that no check is about are not served, so they need no room.
+    served = lengths if needed else ()
+    max_model_len = _max_model_len(request, served, tasks, max_position_embeddings)
+    shared = max(s.budget for s in scenarios)
     groups: dict[str, list[Scenario]] = {}
     for scenario in scenarios:
         groups.setdefault(_engine_of(scenario, request.profile.isolate), []).append(scenario)
@@ -42,9 +52,17 @@ def build_plan(
     )
 
 
-def _full_budget(request: Request, lengths: tuple[int, ...]) -> int:
-    """A step that holds all prompts, or as many whole ones as the profile allows."""
-    return max(max(lengths), min(sum(lengths), request.profile.max_step_tokens))
+def prompt_scenario_names(request: Request, kinds: Collection[Kind]) -> list[str]:
+    """Names of the scenarios that serve the prompts for checks of these kinds."""
+    needed = _needed(kinds)
+    return [s.name for s in _prompt_scenarios(request, (1,)) if s.kind in needed]
+
+
+def check_inject(request: Request, names: Collection[str]) -> None:
+    """Raise UsageError where a fault is for a scenario that is not among `names`."""
+    for name in request.inject:
+        if name not in names:
+            raise unknown("scenario", name, names, "--inject")
 
 
 def _needed(kinds: Collection[Kind]) -> set[Kind]:
@@ -55,44 +73,58 @@ def _needed(kinds: Collection[Kind]) -> set[Kind]:
     return needed | ({Kind.FULL} if needed else set())
 
 
-def _scenarios(request: Request, full: int) -> list[Scenario]:
-    chunked = [
-        Scenario(name=f"chunked@{n}", kind=Kind.CHUNKED, reference="full", budget=n, legs=_WHOLE)
-        for n in request.profile.budgets
+def _prompt_scenarios(request: Request, lengths: tuple[int, ...]) -> list[Scenario]:
+    """Every scenario that serves the prompts; `warm` is compared with `cold`, leg by leg."""
+    every = _scenarios(request, _full_budget(request, lengths), _WHOLE)
+    return [
+        s.model_copy(update={"reference": "cold", "legs": (*_WHOLE, Leg.CUT)})
+        if s.kind is Kind.WARM
+        else s
+        for s in every
     ]
-    warm = [
+
+
+def _task_scenarios(request: Request, task: TaskShape) -> list[Scenario]:
+    """Every scenario that serves a task, each compared with full prefill: does the score last?"""
+    full = _full_budget(request, task.lengths)
+    return _scenarios(request, full, _ANSWER, f"{task.name}/", task.name)
+
+
+def _full_budget(request: Request, lengths: tuple[int, ...]) -> int:
+    """A step that holds all prompts, or as many whole ones as the profile allows."""
+    return max(max(lengths), min(sum(lengths), request.profile.max_step_tokens))
+
+
+def _scenarios(
+    request: Request, full: int, legs: tuple[Leg, ...], prefix: str = "", task: str | None = None
+) -> list[Scenario]:
+    reference = f"{prefix}full"
+    kinds: list[tuple[str, Kind, int, str | None]] = [
+        ("full", Kind.FULL, full, None),
+        *((f"chunked@{n}", Kind.CHUNKED, n, None) for n in request.profile.budgets),
+        ("cold", Kind.COLD, full, None),
+        ("warm", Kind.WARM, full, "cold"),
+        ("warm-2", Kind.WARM, full, "warm"),
+    ]
+    return [
         Scenario(
-            name=name,
-            kind=Kind.WARM,
-            reference="cold",
-            budget=full,
-            legs=(*_WHOLE, Leg.CUT),
-            after=after,
+            name=prefix + name,
+            kind=kind,
+            reference=None if kind is Kind.FULL else reference,
+            budget=budget,
+            legs=legs,
+            after=after and prefix + after,
+            task=task,
+            faults=request.inject.get(prefix + name, ()),
         )
-        for name, after in (("warm", "cold"), ("warm-2", "warm"))
+        for name, kind, budget, after in kinds
     ]
-    every = [
-        Scenario(name="full", kind=Kind.FULL, reference=None, budget=full, legs=_WHOLE),
-        *chunked,
-        Scenario(name="cold", kind=Kind.COLD, reference="full", budget=full, legs=_WHOLE),
-        *warm,
-    ]
-    return [s.model_copy(update={"faults": request.inject.get(s.name, ())}) for s in every]
-
-
-def check_inject(request: Request, kinds: Collection[Kind]) -> None:
-    """Raise UsageError where a fault is for a scenario that checks of these kinds do not need."""
-    needed = _needed(kinds)
-    names = [s.name for s in _scenarios(request, full=1) if s.kind in needed]
-    for name in request.inject:
-        if name not in names:
-            raise unknown("scenario", name, names, "--inject")
 
 
 def _engine_of(scenario: Scenario, isolate: bool) -> str:
     if scenario.kind in (Kind.COLD, Kind.WARM):
         return "caching"
-    return scenario.name if isolate else "plain"
+    return scenario.name.removeprefix(f"{scenario.task}/") if isolate else "plain"
 
 
 def _engine_args(
@@ -120,17 +152,25 @@ def _engine_args(
     }
 
 
-def _max_model_len(request: Request, lengths: tuple[int, ...], limit: int | None) -> int:
+def _max_model_len(
+    request: Request, lengths: tuple[int, ...], tasks: tuple[TaskShape, ...], limit: int | None
+) -> int:
     """The user's, or just enough for the longest prompt and its output, rounded up to 64."""
-    need = max(lengths) + request.profile.decode_tokens
+    output = request.profile.decode_tokens
+    prompts = [(f"Prompt {i}", n, output, "Shorten it") for i, n in enumerate(lengths, start=1)]
+    asked = [
+        (f"Request {i} of {task.name}", n, most, "Give fewer --num-fewshot or --max-gen-toks")
+        for task in tasks
+        for i, (n, most) in enumerate(zip(task.lengths, task.outputs, strict=True), start=1)
+    ]
+    what, tokens, most, remedy = max(prompts + asked, key=lambda one: one[1] + one[2])
+    need = tokens + most
     given = request.max_model_len
     room = min(x for x in (given, limit, need) if x is not None)
     if room < need:
         whose = "--max-model-len" if given == room else "the model's max_position_embeddings"
         raise UsageError(
-            f"Prompt {lengths.index(max(lengths)) + 1} has {max(lengths)} tokens; with "
-            f"{request.profile.decode_tokens} output tokens it needs {need}, but {whose} "
-            f"is {room}. "
-            "Shorten it, or raise the limit where the model allows it."
+            f"{what} has {tokens} tokens; with {most} output tokens it needs {need}, but {whose} "
+            f"is {room}. {remedy}, or raise the limit where the model allows it."
         )
     return given or min(x for x in (-(-need // 64) * 64, limit) if x is not None)

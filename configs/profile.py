@@ -27,6 +27,25 @@ class Limit(Strict):
     origin: str = Field(min_length=1)
 
 
+class TaskRules(Strict):
+    """How tasks are asked, and what is made of their scores."""
+
+    limit: int | None = Field(default=None, ge=1)
+    """Questions of each task, from its first on; None for all."""
+    num_fewshot: int | None = Field(default=None, ge=0)
+    """Examples in a prompt; None for the task's own number."""
+    max_gen_toks: int | None = Field(default=None, ge=1)
+    """Longest answer, tokens; None for the task's own length, or 256."""
+    concurrency: int = Field(default=32, ge=1)
+    """Requests in flight at once."""
+    margin: float = Field(default=0.02, gt=0, lt=1)
+    """The drop that must be excluded, as a share of the questions."""
+    near_zero: float = Field(default=0.05, ge=0, lt=1)
+    """A reference that scores no more than this has nothing to lose."""
+    most_unusable: float = Field(default=0.1, ge=0, lt=1)
+    """The largest share of the reference's answers that may be invalid, or cut."""
+
+
 class Profile(Strict):
     """One named set of scenarios, settings and limits.
 
@@ -54,7 +73,9 @@ class Profile(Strict):
     engine_args: dict[str, EngineValue] = Field(default_factory=dict)
     start_timeout: float = Field(default=900, gt=0)
     scenario_timeout: float = Field(default=600, gt=0)
+    """Seconds that a scenario may go without any progress."""
     isolate: bool = False
+    task: TaskRules = TaskRules()
     limits: dict[NoiseClass, dict[str, Limit]]
 
     @field_validator("budgets")

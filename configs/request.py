@@ -11,12 +11,14 @@ from linattn_verify.configs.faults import FAULTS
 from linattn_verify.configs.profile import EngineValue, Profile
 from linattn_verify.configs.strict import Strict, validated
 
+GSM8K = "gsm8k"
+
 
 class Request(Strict):
     """Everything that a run was asked for."""
 
-    model: str | None
-    """Hub name or folder; None for the embedded model."""
+    model: str
+    """Hub name, folder, or the name of an embedded model."""
     revision: str | None = None
     dtype: Literal["auto", "bfloat16", "float16", "float32", "half", "float"] = "auto"
     profile: Profile
@@ -27,14 +29,25 @@ class Request(Strict):
     only: tuple[str, ...] = ()
     skip: tuple[str, ...] = ()
     trust_remote_code: bool = False
+    tasks: tuple[str, ...] = (GSM8K,)
+    """Tasks by the names that lm-eval gives them."""
+    chat_template: bool = False
+    enable_thinking: bool = False
+    gsm8k_data: Path | None = None
+    """Folder with train.jsonl and test.jsonl, in place of the hub's openai/gsm8k."""
+    min_score: float | None = Field(default=None, ge=0, le=1)
+    """Share of right answers that every scenario must reach."""
     inject: dict[str, tuple[str, ...]] = Field(default_factory=dict)
     """Faults by scenario, to see the tool turn red."""
 
 
-def overridden(profile: Profile, **flags: Any) -> Profile:
-    """`profile` with every flag that was given (is not None) in place of its own value."""
-    given = {key: value for key, value in flags.items() if value is not None}
-    return validated(Profile, {**profile.model_dump(), **given}, where="command line")
+def overridden(profile: Profile, task: dict[str, Any] | None = None, **flags: Any) -> Profile:
+    """`profile` with every flag that was given (is not None) in place of its own value; `task`:
+    those of its rules for tasks."""
+    document = profile.model_dump()
+    for values, given in ((document, flags), (document["task"], task or {})):
+        values |= {key: value for key, value in given.items() if value is not None}
+    return validated(Profile, document, where="command line")
 
 
 def parse_budgets(text: str) -> tuple[int, ...]:

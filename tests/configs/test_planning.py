@@ -28,7 +28,7 @@ def profile(**changes: Any) -> Profile:
 
 
 def request(profile: Profile, **changes: Any) -> Request:
-    return Request(**{"model": None, "profile": profile, **changes})
+    return Request(**{"model": "made", "profile": profile, **changes})
 
 
 def plan_of(

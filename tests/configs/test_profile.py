@@ -1,12 +1,13 @@
 """Profiles: the built-in ones, `extends`, and what is refused."""
 
+import math
 from pathlib import Path
 
 import pytest
 
 from linattn_verify.configs.errors import UsageError
 from linattn_verify.configs.metrics import STATISTICS
-from linattn_verify.configs.profile import BUILT_IN, Profile, load_profile
+from linattn_verify.configs.profile import BUILT_IN, Profile, TaskRules, load_profile
 
 SMALL = """\
 name: small
@@ -182,6 +183,14 @@ REFUSED = {
     "no-budgets": ("budgets: []", ["budgets", "at least 1 item"]),
     "one-top-token": ("top_k: 1", ["top_k", "greater than or equal to 2"]),
     "unknown-offset": ("cut_offsets: [1, third]", ["cut_offsets.1", "'half' or 'block'"]),
+    "misspelt-rule-of-tasks": (
+        "task: {concurency: 5}",
+        ["unknown key 'task.concurency'", "Did you mean 'concurrency'?", "near_zero"],
+    ),
+    "rules-of-tasks-misspelt": (
+        "tasks: {limit: 5}",
+        ["unknown key 'tasks'", "Did you mean 'task'"],
+    ),
     "endless-timeout": ("scenario_timeout: .inf", ["scenario_timeout", "finite"]),
 }
 
@@ -207,6 +216,62 @@ def test_a_limit_may_be_narrowed_by_leg_and_segment(tmp_path: Path, key: str) ->
     change = f"limits: {{float32: {{{key}: {{limit: 2, origin: a}}}}}}"
     profile = load_profile(written(tmp_path, f"extends: {base}\n{change}\n", "changed.yaml"))
     assert profile.limits["float32"][key].limit == 2.0
+
+
+OUT_OF_RANGE = {
+    "limit": ["0", "-3", "2.5", "many"],
+    "num_fewshot": ["-1", "1.5"],
+    "max_gen_toks": ["0", "-256"],
+    "concurrency": ["0", "null"],
+    "margin": ["0", "1", "-0.02", ".nan"],
+    "near_zero": ["-0.05", "1"],
+    "most_unusable": ["-0.1", "1"],
+}
+
+
+@pytest.mark.parametrize(
+    ("rule", "value"), [(rule, value) for rule, values in OUT_OF_RANGE.items() for value in values]
+)
+def test_a_rule_of_tasks_out_of_its_range(tmp_path: Path, rule: str, value: str) -> None:
+    change = f"extends: quick\ntask: {{{rule}: {value}}}\n"
+    assert f"task.{rule}: " in refusal(written(tmp_path, change))
+
+
+EDGES = {
+    "limit": 1,
+    "num_fewshot": 0,
+    "max_gen_toks": 1,
+    "concurrency": 1,
+    "margin": 0.001,
+    "near_zero": 0,
+    "most_unusable": 0,
+}
+
+
+@pytest.mark.parametrize(("rule", "value"), EDGES.items(), ids=EDGES.keys())
+def test_a_rule_of_tasks_at_the_edge_of_its_range_leaves_the_others(
+    tmp_path: Path, rule: str, value: float
+) -> None:
+    change = f"extends: quick\ntask: {{{rule}: {value}}}\n"
+    profile = load_profile(written(tmp_path, change))
+    expected = load_profile("quick").task.model_dump() | {rule: value}
+    assert profile.task.model_dump() == expected
+
+
+@pytest.mark.parametrize("name", BUILT_IN)
+def test_built_in_profiles_ask_tasks_as_they_define_themselves(name: str) -> None:
+    """The task's own examples and lengths: the score that people know."""
+    rules = load_profile(name).task
+    assert (rules.num_fewshot, rules.max_gen_toks) == (None, None)
+
+
+def test_built_in_profiles_differ_in_how_small_a_drop_they_exclude() -> None:
+    """A smaller one takes more questions."""
+    rules = [load_profile(name).task for name in ("quick", "ci", "release")]
+    margins = [rule.margin for rule in rules]
+    limits = [rule.limit or math.inf for rule in rules]
+    assert margins == sorted(margins, reverse=True) and len(set(margins)) == 3
+    assert limits == sorted(limits) and limits[2] == math.inf
 
 
 def test_a_profile_survives_being_written_and_read() -> None:
