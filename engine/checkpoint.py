@@ -6,6 +6,7 @@ from typing import Any
 
 from linattn_verify.configs.errors import UsageError, unknown
 from linattn_verify.engine.messages import ModelFacts, Prepare, Prepared
+from linattn_verify.engine.tokenizer import tokenizer_facts
 from linattn_verify.workloads.prompts import Prompt
 
 OURS = frozenset(
@@ -17,8 +18,9 @@ OURS = frozenset(
 _EXPERTS = ("num_experts", "num_local_experts", "n_routed_experts", "moe_num_experts")
 
 
-def prepare(ask: Prepare) -> Prepared:
-    """Read configuration and tokenizer; raises UsageError where the request is at fault."""
+def prepare(ask: Prepare) -> tuple[Prepared, Any]:
+    """Read configuration and tokenizer; what they say, and the tokenizer itself. Raises UsageError
+    where the request is at fault."""
     check_engine_args(ask.engine_args)
     config = _from_hub(ask, "AutoConfig")
     tokenizer = _from_hub(ask, "AutoTokenizer")
@@ -30,11 +32,11 @@ def prepare(ask: Prepare) -> Prepared:
         architecture=(config.architectures or [type(config).__name__])[0],
         vocab_size=text.vocab_size,
         max_position_embeddings=getattr(text, "max_position_embeddings", None),
-        multimodal=hasattr(config, "vision_config"),
         experts=any(getattr(text, name, None) for name in _EXPERTS),
     )
     ids = tuple(_tokens(p, tokenizer, facts.vocab_size) for p in ask.prompts)
-    return Prepared(model=facts, token_ids=ids)
+    facts_of_both = Prepared(model=facts, tokenizer=tokenizer_facts(tokenizer), token_ids=ids)
+    return facts_of_both, tokenizer
 
 
 def check_engine_args(names: tuple[str, ...]) -> None:

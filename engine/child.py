@@ -12,10 +12,13 @@ from typing import Any
 import psutil
 
 from linattn_verify.configs.errors import UsageError
+from linattn_verify.engine.checkpoint import prepare
 from linattn_verify.engine.failures import failed, usage
 from linattn_verify.engine.messages import (
     COMMANDS,
+    Chat,
     Command,
+    Encode,
     EngineFacts,
     Failed,
     Load,
@@ -25,9 +28,11 @@ from linattn_verify.engine.messages import (
     Ran,
     Reply,
     Run,
+    Serve,
     Stop,
 )
 from linattn_verify.engine.native_libs import find_broken, shield
+from linattn_verify.engine.tokenizer import chat, encode
 from linattn_verify.traces.outcome import Status
 
 _HERE = "linattn_verify.engine"
@@ -39,19 +44,26 @@ class Child:
     def __init__(self, replies: int) -> None:
         self.replies = replies
         self.server: Any = None
+        self.tokenizer: Any = None
         self.notes: list[str] = []
 
     def answer(self, command: Command) -> Reply:
         """Carry out `command`; what goes wrong becomes a Failed, never an exception."""
         try:
-            if isinstance(command, Prepare):
-                from linattn_verify.engine.checkpoint import prepare
-
-                return prepare(command)
-            if isinstance(command, Load):
-                return Loaded(facts=self.load(command))
-            assert isinstance(command, Run), command
-            return self.run(command)
+            match command:
+                case Prepare():
+                    prepared, self.tokenizer = prepare(command)
+                    return prepared
+                case Encode():
+                    return encode(self.tokenizer, command)
+                case Chat():
+                    return chat(self.tokenizer, command)
+                case Load():
+                    return Loaded(facts=self.load(command))
+                case Run() | Serve():
+                    return self.serve(command)
+                case Stop():
+                    raise ValueError("there is no answer to stop")
         except UsageError as error:
             return usage(str(error))
         except Exception as error:
@@ -79,14 +91,16 @@ class Child:
         self.server = Server(llm, command.engine, facts)
         return facts
 
-    def run(self, command: Run) -> Ran:
+    def serve(self, command: Run | Serve) -> Ran:
         """Serve one scenario."""
         name = command.scenario.name
 
         def progress(done: int, total: int) -> None:
             self.send(Progress(scenario=name, done=done, total=total))
 
-        return Ran(scenario=name, seconds=self.server.run(command, progress))
+        serve = self.server.run if isinstance(command, Run) else self.server.serve
+        serve(command, progress)
+        return Ran(scenario=name)
 
     def send(self, reply: Reply) -> None:
         """Write one reply as a line."""
@@ -146,9 +160,11 @@ def main(arguments: list[str]) -> None:
     while not isinstance(command := commands.get(), Stop):
         reply = child.answer(command)
         child.send(reply)
-        if isinstance(reply, Failed) and not isinstance(command, Prepare):
+        if isinstance(reply, Failed) and isinstance(command, Load | Run | Serve):
             break  # an engine that failed once is not trusted with another scenario
     sys.stdout.flush()
+    # Everything is on disk; Python's way to end takes vLLM some 4 s, and nothing comes of it.
+    os._exit(0)
 
 
 if __name__ == "__main__":

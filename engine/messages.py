@@ -6,6 +6,7 @@ from pydantic import Field, TypeAdapter
 
 from linattn_verify.configs.plan import Scenario
 from linattn_verify.configs.strict import Strict
+from linattn_verify.tasks.request import TaskRequest
 from linattn_verify.traces.outcome import Status
 from linattn_verify.workloads.prompts import Prompt
 
@@ -20,9 +21,15 @@ class ModelFacts(Strict):
     architecture: str
     vocab_size: int
     max_position_embeddings: int | None
-    multimodal: bool
     experts: bool
     """Whether it is a mixture of experts."""
+
+
+class TokenizerFacts(Strict):
+    """What the tokenizer says of itself."""
+
+    eos_token: str | None
+    eos_token_id: int | None
 
 
 class EngineFacts(Strict):
@@ -54,6 +61,23 @@ class Prepare(Strict):
     """Names of the user's engine arguments, to be checked."""
 
 
+class Encode(Strict):
+    """Tokenise texts, once the checkpoint has been prepared."""
+
+    type: Literal["encode"] = "encode"
+    texts: tuple[str, ...]
+    special_tokens: bool
+
+
+class Chat(Strict):
+    """Put a conversation into the model's chat template."""
+
+    type: Literal["chat"] = "chat"
+    messages: tuple[dict[str, str], ...]
+    generation_prompt: bool
+    thinking: bool
+
+
 class Load(Strict):
     """Start the engine."""
 
@@ -77,6 +101,17 @@ class Run(Strict):
     trace: str
 
 
+class Serve(Strict):
+    """Serve the requests of a task as one scenario and write its trace."""
+
+    type: Literal["serve"] = "serve"
+    scenario: Scenario
+    requests: tuple[TaskRequest, ...]
+    concurrency: int
+    """Requests in flight at once."""
+    trace: str
+
+
 class Stop(Strict):
     """End well."""
 
@@ -86,7 +121,18 @@ class Stop(Strict):
 class Prepared(Strict):
     type: Literal["prepared"] = "prepared"
     model: ModelFacts
+    tokenizer: TokenizerFacts
     token_ids: tuple[tuple[int, ...], ...]
+
+
+class Encoded(Strict):
+    type: Literal["encoded"] = "encoded"
+    token_ids: tuple[tuple[int, ...], ...]
+
+
+class Chatted(Strict):
+    type: Literal["chatted"] = "chatted"
+    text: str
 
 
 class Loaded(Strict):
@@ -105,7 +151,6 @@ class Progress(Strict):
 class Ran(Strict):
     type: Literal["ran"] = "ran"
     scenario: str
-    seconds: float
 
 
 class Failed(Strict):
@@ -119,7 +164,7 @@ class Failed(Strict):
     traceback: str = ""
 
 
-Command = Prepare | Load | Run | Stop
-Reply = Prepared | Loaded | Progress | Ran | Failed
+Command = Prepare | Encode | Chat | Load | Run | Serve | Stop
+Reply = Prepared | Encoded | Chatted | Loaded | Progress | Ran | Failed
 COMMANDS: TypeAdapter[Command] = TypeAdapter(Annotated[Command, Field(discriminator="type")])
 REPLIES: TypeAdapter[Reply] = TypeAdapter(Annotated[Reply, Field(discriminator="type")])

@@ -67,15 +67,18 @@ class EngineProcess:
     ) -> Reply:
         """Send `command`, return the reply that ends it.
 
-        Raises EngineFailure where the child says that it failed, died, or took longer than
+        Raises EngineFailure where the child says that it failed, died, or made no progress for
         `timeout` seconds; after a death or a timeout nothing of it is left running.
         """
         deadline = time.monotonic() + timeout
+        done = 0
         self._send(command)
         while True:
             reply = self._next_reply(deadline)
             if isinstance(reply, Progress):
                 progress(reply)
+                if reply.done > done:
+                    done, deadline = reply.done, time.monotonic() + timeout
             elif reply is None:
                 self._give_up(command, timeout)
             elif isinstance(reply, Failed):
@@ -123,7 +126,7 @@ class EngineProcess:
         self.kill()
         if code is None:
             status = Status.TIMED_OUT
-            message = f"no answer to {command.type!r} within {timeout:g} s: hung, or too slow"
+            message = f"no progress of {command.type!r} within {timeout:g} s: hung, or too slow"
         else:
             status = Status.CRASHED
             message = f"the engine process died: {_death(code)}"

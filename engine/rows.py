@@ -10,7 +10,7 @@ from linattn_verify.traces.schema import RequestRecord, Slice
 Row = dict[str, object]
 
 
-def record_of(ask: Ask, output: Any, slices: list[Slice], cached: int) -> RequestRecord:
+def record_of(ask: Ask, output: Any, slices: list[Slice]) -> RequestRecord:
     """What the engine did with one request."""
     completion = output.outputs[0]
     return RequestRecord(
@@ -18,7 +18,7 @@ def record_of(ask: Ask, output: Any, slices: list[Slice], cached: int) -> Reques
         leg=ask.leg,
         prompt_tokens=len(ask.token_ids),
         output_tokens=len(completion.token_ids),
-        cached_tokens=cached,
+        cached_tokens=output.num_cached_tokens or 0,
         slices=tuple(slices),
         finish_reason=completion.finish_reason,
     )

@@ -15,14 +15,22 @@ class RecordingScheduler(Scheduler):  # type: ignore[misc]
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
+        self.begin()
+
+    def begin(self) -> None:
+        """Start the record of a scenario."""
+        self.recorded_tokens = 0
+        self.largest_step = 0
         self.forget()
 
     def forget(self) -> None:
-        """Start a new record at step 0."""
+        """Start the record of a pass: steps are counted from 0."""
         self.recorded_steps = 0
-        self.recorded_tokens = 0
         self.slices: dict[str, list[Slice]] = {}
-        self.cached: dict[str, int] = {}
+
+    def wanted_tokens(self) -> int:
+        """Tokens that the requests at hand would have the next step compute."""
+        return sum(r.num_tokens - r.num_computed_tokens for r in self.requests.values())
 
     def schedule(self, *args: Any, **kwargs: Any) -> Any:
         output = super().schedule(*args, **kwargs)
@@ -32,9 +40,9 @@ class RecordingScheduler(Scheduler):  # type: ignore[misc]
             # schedule() has already counted this step's tokens as computed.
             start = self.requests[request_id].num_computed_tokens - tokens
             mine = self.slices.setdefault(request_id, [])
-            if not mine:
-                self.cached[request_id] = start
             mine.append(Slice(step=self.recorded_steps, start=start, tokens=tokens))
-            self.recorded_tokens += tokens
+        total = sum(output.num_scheduled_tokens.values())
+        self.recorded_tokens += total
+        self.largest_step = max(self.largest_step, total)
         self.recorded_steps += 1
         return output

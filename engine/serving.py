@@ -2,21 +2,26 @@
 
 import statistics
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 from vllm import SamplingParams
 
+from linattn_verify.configs.plan import Kind, Scenario
+from linattn_verify.engine.answers import answer_of, answer_record
+from linattn_verify.engine.drive import Job, drive
 from linattn_verify.engine.forcing import FORCED
-from linattn_verify.engine.messages import EngineFacts, Run
-from linattn_verify.engine.passes import Ask, Pass, passes
+from linattn_verify.engine.messages import EngineFacts, Run, Serve
+from linattn_verify.engine.passes import Ask, passes
 from linattn_verify.engine.rows import Row, RowMaker, record_of
 from linattn_verify.engine.scheduler import RecordingScheduler
+from linattn_verify.tasks.request import TaskRequest
 from linattn_verify.traces.schema import RequestRecord, TraceRecord
 from linattn_verify.traces.store import write_trace
 
-_EVERY = 0.2  # seconds between two reports of progress
+Report = Callable[[int, int], None]
+"""Takes tokens done and tokens in all."""
 
 
 class Server:
@@ -29,65 +34,83 @@ class Server:
         self.scheduler: RecordingScheduler = llm.llm_engine.engine_core.engine_core.scheduler
         self.tokenizer = llm.get_tokenizer()
 
-    def run(self, run: Run, progress: Callable[[int, int], None]) -> float:
-        """Serve the workload as `run.scenario`, write the trace, return the seconds taken."""
-        started = time.monotonic()
+    def run(self, run: Run, report: Report) -> None:
+        """Serve the prompts as `run.scenario`, write the trace."""
         todo = passes(run, self.facts.block_size)
-        report = _throttled(progress, sum(p.tokens() for p in todo))
+        total = sum(one.tokens() for one in todo)
         maker = RowMaker(run.top_k, self._text)
         records: list[RequestRecord] = []
         rows: list[Row] = []
-        self._begin(run)
+        started = self._begin(run.scenario)
         for one in todo:
-            for wave in _waves(one, run.scenario.budget):
-                for ask, output, record in self._serve(wave, run.top_k, report):
+            jobs = [Job(_prompt(a.token_ids, a.salt), _sampling(a, run.top_k)) for a in one.asks]
+            done = dict(self._drive(run.scenario, jobs, len(jobs), total, report))
+            for index, ask in enumerate(one.asks):
+                if ask.record:
+                    record = record_of(ask, *done[index])
                     records.append(record)
-                    rows += maker.rows(ask, output, record)
-        seconds = time.monotonic() - started
-        write_trace(Path(run.trace), self._record(run, records, seconds), rows)
-        return seconds
+                    rows += maker.rows(ask, done[index][0], record)
+        self._write(run, "positions", records, rows, started)
 
-    def _begin(self, run: Run) -> None:
-        if run.scenario.after is None:
+    def serve(self, command: Serve, report: Report) -> None:
+        """Serve the requests of a task as `command.scenario`, write the trace."""
+        scenario, requests = command.scenario, command.requests
+        total = sum(len(r.token_ids) + r.max_tokens for r in requests)
+        jobs = [
+            Job(_prompt(r.token_ids, _task_salt(scenario, i)), _answering(r))
+            for i, r in enumerate(requests)
+        ]
+        started = self._begin(scenario)
+        found: dict[int, tuple[RequestRecord, Row]] = {}
+        driven = self._drive(scenario, jobs, command.concurrency, total, report)
+        for index, (output, slices) in driven:
+            forced = requests[index].forced is not None
+            record = answer_record(index, output, slices, forced)
+            found[index] = (record, answer_of(index, output))
+        ordered = [found[index] for index in range(len(requests))]
+        records, rows = [r for r, _ in ordered], [row for _, row in ordered]
+        self._write(command, "answers", records, rows, started)
+
+    def _begin(self, scenario: Scenario) -> float:
+        """Make the engine ready for the scenario; the time at which it starts."""
+        if scenario.after is None:
             self.llm.reset_prefix_cache()
-        self._rpc("linattn_inject", list(run.scenario.faults))
+        self._rpc("linattn_inject", list(scenario.faults))
         self._rpc("linattn_take_top_logits")
-        self.scheduler.max_num_scheduled_tokens = run.scenario.budget
+        self.scheduler.max_num_scheduled_tokens = scenario.budget
+        self.scheduler.begin()
+        return time.monotonic()
 
-    def _serve(
-        self, wave: Pass, top_k: int, report: Callable[[int], None]
-    ) -> Iterator[tuple[Ask, Any, RequestRecord]]:
-        """Submit the wave, step the engine until it is served, yield what was asked to be kept."""
-        engine = self.llm.llm_engine
-        self.scheduler.forget()
-        ids = {str(i): engine.add_request(str(i), _prompt(a), _sampling(a, top_k))
-               for i, a in enumerate(wave.asks)}  # fmt: skip
-        outputs: dict[str, Any] = {}
-        while engine.has_unfinished_requests():
-            outputs |= {o.request_id: o for o in engine.step() if o.finished}
-            report(self.scheduler.recorded_tokens)
-        report(-self.scheduler.recorded_tokens)
-        for name, internal in ids.items():
-            ask = wave.asks[int(name)]
-            if ask.record:
-                slices = self.scheduler.slices.get(internal, [])
-                cached = outputs[name].num_cached_tokens or 0
-                yield ask, outputs[name], record_of(ask, outputs[name], slices, cached)
+    def _drive(
+        self, scenario: Scenario, jobs: Sequence[Job], concurrency: int, total: int, report: Report
+    ) -> Iterator[tuple[int, Any]]:
+        whole = scenario.budget if scenario.kind is not Kind.CHUNKED else None
+        return drive(self.llm.llm_engine, self.scheduler, jobs, whole, concurrency, total, report)
 
-    def _record(self, run: Run, records: list[RequestRecord], seconds: float) -> TraceRecord:
+    def _write(
+        self,
+        command: Run | Serve,
+        table: Any,
+        records: list[RequestRecord],
+        rows: list[Row],
+        started: float,
+    ) -> None:
         top = [t for worker in self._rpc("linattn_take_top_logits") for t in worker]
-        return TraceRecord(
-            scenario=run.scenario.name,
+        record = TraceRecord(
+            table=table,
+            scenario=command.scenario.name,
             engine=self.engine,
             budget=self.scheduler.max_num_scheduled_tokens,
+            largest_step=self.scheduler.largest_step,
             prefix_caching=self.facts.prefix_caching,
             block_size=self.facts.block_size,
             logits_dtype=self.facts.dtype,
             top_logit=statistics.median(top) if top else None,
             requests=tuple(records),
             faults=self._rpc("linattn_fired")[0],
-            seconds=seconds,
+            seconds=time.monotonic() - started,
         )
+        write_trace(Path(command.trace), record, rows)
 
     def _rpc(self, method: str, *args: Any) -> list[Any]:
         answers: list[Any] = self.llm.collective_rpc(method, args=args)
@@ -97,9 +120,16 @@ class Server:
         return str(self.tokenizer.decode([token]))
 
 
-def _prompt(ask: Ask) -> dict[str, Any]:
-    prompt: dict[str, Any] = {"prompt_token_ids": list(ask.token_ids)}
-    return prompt | ({"cache_salt": ask.salt} if ask.salt else {})
+def _prompt(token_ids: tuple[int, ...], salt: str | None) -> dict[str, Any]:
+    prompt: dict[str, Any] = {"prompt_token_ids": list(token_ids)}
+    return prompt | ({"cache_salt": salt} if salt else {})
+
+
+def _task_salt(scenario: Scenario, request: int) -> str | None:
+    """One of its own for every request, and the same in every scenario: prompts of a task share
+    their examples, so that `cold` would not be cold without, and `warm` finds exactly its own."""
+    cached = scenario.kind in (Kind.COLD, Kind.WARM)
+    return f"{scenario.task}-{request}" if cached else None
 
 
 def _sampling(ask: Ask, top_k: int) -> SamplingParams:
@@ -118,33 +148,17 @@ def _sampling(ask: Ask, top_k: int) -> SamplingParams:
     )
 
 
-def _waves(one: Pass, budget: int) -> Iterator[Pass]:
-    """All requests at once, but for prompts longer than the step budget there is no other way
-    than chunks: only where each prompt fits into a step are they grouped so that each does."""
-    if any(len(a.token_ids) > budget for a in one.asks):
-        yield one
-        return
-    wave: list[Ask] = []
-    for ask in one.asks:
-        if wave and sum(len(a.token_ids) for a in wave) + len(ask.token_ids) > budget:
-            yield Pass(tuple(wave))
-            wave = []
-        wave.append(ask)
-    yield Pass(tuple(wave))
-
-
-def _throttled(progress: Callable[[int, int], None], total: int) -> Callable[[int], None]:
-    """Reports tokens done of `total`; a negative number closes a wave and keeps its tokens."""
-    before = 0
-    last = 0.0
-
-    def report(tokens: int) -> None:
-        nonlocal before, last
-        now = time.monotonic()
-        if tokens < 0:
-            before -= tokens
-        elif now - last > _EVERY:
-            last = now
-            progress(min(before + tokens, total), total)
-
-    return report
+def _answering(request: TaskRequest) -> SamplingParams:
+    """Greedy until a stop string or the end, or along the tokens whose likelihood is asked for."""
+    forced = list(request.forced) if request.forced else None
+    return SamplingParams(
+        temperature=0.0,
+        max_tokens=request.max_tokens,
+        stop=list(request.until),
+        ignore_eos=forced is not None,
+        # As lm-eval's own backends decode.
+        skip_special_tokens=False,
+        spaces_between_special_tokens=False,
+        logprobs=2,
+        extra_args={FORCED: forced} if forced else None,
+    )

@@ -30,7 +30,7 @@ def say(text):
 
 
 def ran(name):
-    return json.dumps({"type": "ran", "scenario": name, "seconds": 1.5}) + "\\n"
+    return json.dumps({"type": "ran", "scenario": name}) + "\\n"
 
 
 def progress(done):
@@ -54,6 +54,20 @@ def in_pieces():
     say(progress(2) + progress(5) + ran("pieces")[:9])
     time.sleep(0.1)
     say(ran("pieces")[9:])
+
+
+def grows():
+    for done in range(1, 7):
+        time.sleep(0.4)
+        say(progress(done))
+    say(ran("grown"))
+
+
+def stands_still():
+    say(progress(3))
+    while True:
+        time.sleep(0.1)
+        say(progress(2) + progress(3))
 
 
 def hang():
@@ -175,14 +189,14 @@ def grandchildren(process: EngineProcess) -> list[int]:
 def test_a_command_is_answered_and_another_after_it(start: Start) -> None:
     process = start()
     for _ in range(2):
-        assert process.ask(task("reply"), 30) == Ran(scenario="one", seconds=1.5)
+        assert process.ask(task("reply"), 30) == Ran(scenario="one")
 
 
 def test_progress_is_passed_on_and_a_reply_in_pieces_is_put_together(start: Start) -> None:
     seen: list[Progress] = []
     reply = start().ask(task("in_pieces"), 30, seen.append)
     assert [(p.done, p.total) for p in seen] == [(2, 7), (5, 7)]
-    assert reply == Ran(scenario="pieces", seconds=1.5)
+    assert reply == Ran(scenario="pieces")
 
 
 def test_the_environment_reaches_the_child_on_top_of_ours(
@@ -201,11 +215,35 @@ def test_what_takes_too_long_is_ended_with_all_its_descendants(start: Start) -> 
     said = failure(process, "hang", timeout=2.5)
     assert time.monotonic() - began < 10
     assert said.failure.status is Status.TIMED_OUT
-    assert "no answer to 'load' within 2.5 s" in said.failure.message
+    assert "no progress of 'load' within 2.5 s" in said.failure.message
     assert said.log_tail[-1] == "now it hangs"
     family = grandchildren(process)
     assert len(family) == 2  # one of them in a session of its own
     assert [pid for pid in (process.pid, *family) if alive(pid)] == []
+
+
+def test_progress_that_grows_buys_time(start: Start) -> None:
+    """2.4 s in all, never more than 0.4 s without progress."""
+    process = start()
+    assert process.ask(task("reply"), 30)
+    began = time.monotonic()
+    assert process.ask(task("grows"), 1.5) == Ran(scenario="grown")
+    assert time.monotonic() - began > 2
+
+
+def test_progress_that_does_not_grow_buys_none(start: Start) -> None:
+    process = start()
+    assert process.ask(task("reply"), 30)
+    seen: list[Progress] = []
+    began = time.monotonic()
+    with pytest.raises(EngineFailure) as caught:
+        process.ask(task("stands_still"), 1.5, seen.append)
+    assert time.monotonic() - began < 8
+    assert caught.value.failure.status is Status.TIMED_OUT
+    assert "no progress of 'load' within 1.5 s" in caught.value.failure.message
+    assert len(seen) > 4  # it was heard all along
+    assert {p.done for p in seen} == {2, 3}
+    assert not alive(process.pid)
 
 
 def test_a_process_that_dies_takes_its_descendants_with_it(start: Start) -> None:
@@ -260,7 +298,7 @@ def test_a_question_to_a_dead_process_says_how_it_died(start: Start) -> None:
 
 
 def test_an_answer_counts_even_if_the_process_ended_right_after_it(start: Start) -> None:
-    assert start().ask(task("last_words"), 30) == Ran(scenario="last", seconds=1.5)
+    assert start().ask(task("last_words"), 30) == Ran(scenario="last")
 
 
 def test_an_answer_between_a_look_at_the_pipe_and_one_at_the_process_is_not_lost(
@@ -280,7 +318,7 @@ def test_an_answer_between_a_look_at_the_pipe_and_one_at_the_process_is_not_lost
             return []
 
     monkeypatch.setattr(selectors, "DefaultSelector", TooEarly)
-    assert process.ask(task("last_words"), 30) == Ran(scenario="last", seconds=1.5)
+    assert process.ask(task("last_words"), 30) == Ran(scenario="last")
 
 
 def test_a_failure_that_the_child_reports_is_raised_as_it_said(start: Start) -> None:

@@ -32,7 +32,7 @@ def output(
         finish_reason="length",
     )
     scored = [None, *(alternatives(t) for t in prompt[1:])]
-    return SimpleNamespace(prompt_logprobs=scored, outputs=[completion])
+    return SimpleNamespace(prompt_logprobs=scored, outputs=[completion], num_cached_tokens=None)
 
 
 def ask(leg: Leg = Leg.DECODE, **changes: Any) -> Ask:
@@ -45,7 +45,8 @@ def made(
 ) -> list[Row]:
     """Rows for slices given as (step, start, tokens)."""
     out = made_of or output()
-    record = record_of(one, out, [Slice(step=a, start=b, tokens=c) for a, b, c in slices], cached)
+    out.num_cached_tokens = cached
+    record = record_of(one, out, [Slice(step=a, start=b, tokens=c) for a, b, c in slices])
     return list(RowMaker(3, lambda token: f"<{token}>").rows(one, out, record))
 
 
@@ -57,7 +58,9 @@ CHUNKS = [(0, 0, 4), (1, 4, 4), (3, 8, 1), (4, 9, 1), (5, 10, 1)]
 
 
 def test_the_record_says_what_was_done() -> None:
-    record = record_of(ask(), output(), [Slice(step=0, start=0, tokens=9)], 5)
+    out = output()
+    out.num_cached_tokens = 5
+    record = record_of(ask(), out, [Slice(step=0, start=0, tokens=9)])
     assert record == RequestRecord(
         request=2,
         leg=Leg.DECODE,
@@ -67,6 +70,10 @@ def test_the_record_says_what_was_done() -> None:
         slices=(Slice(step=0, start=0, tokens=9),),
         finish_reason="length",
     )
+
+
+def test_an_engine_that_says_nothing_of_its_cache_has_cached_nothing() -> None:
+    assert record_of(ask(), output(), []).cached_tokens == 0
 
 
 def test_a_row_for_every_token_but_the_first() -> None:
