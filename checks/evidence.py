@@ -3,6 +3,8 @@
 from dataclasses import dataclass, field
 from typing import Any
 
+import pandas as pd
+
 from linattn_verify.checks.result import Proof
 from linattn_verify.configs.plan import Plan, Scenario
 from linattn_verify.configs.profile import Profile
@@ -32,7 +34,19 @@ class Evidence:
     engines: dict[str, EngineSettings]
     experts: bool = False
     """Whether the model is a mixture of experts."""
+    task_requests: dict[str, int] = field(default_factory=dict)
+    """Number of requests by task."""
+    scores: dict[str, pd.DataFrame] = field(default_factory=dict)
+    """By scenario of a task: the rows of `traces.schema.SCORES`."""
+    min_score: float | None = None
+    """Share of right answers that every scenario of a task must reach."""
     proofs: dict[str, tuple[Proof, ...]] = field(default_factory=dict)
+
+    def request_names(self, scenario: Scenario) -> tuple[str, ...]:
+        """What the requests of a scenario are called, in their order."""
+        if scenario.task is None:
+            return self.prompt_names
+        return tuple(f"request {i}" for i in range(self.task_requests.get(scenario.task, 0)))
 
     def scenario(self, name: str) -> Scenario:
         """The planned scenario of that name."""

@@ -35,7 +35,7 @@ class Pair:
 
     def result(self, verdict: Verdict, message: str, **more: Any) -> CheckResult:
         """The check's answer for this scenario."""
-        return _result(self.check, self.scenario, verdict, message, **more)
+        return result_of(self.check, self.scenario, verdict, message, **more)
 
     def prompt(self, request: int) -> str:
         """The name of a request's prompt."""
@@ -50,7 +50,7 @@ def each_scenario(
 ) -> list[CheckResult]:
     """`judge`'s answer for every planned scenario of `kinds`; where the evidence does not allow
     the question, the verdict that says so. No such scenario at all is VACUOUS."""
-    scenarios = [s for s in evidence.plan.scenarios() if s.kind in kinds]
+    scenarios = [s for s in evidence.plan.scenarios() if s.kind in kinds and s.task is None]
     if scenarios:
         return [_answer(name, scenario, evidence, judge) for scenario in scenarios]
     wanted = ", ".join(kinds)
@@ -105,20 +105,32 @@ def _without_trace(outcome: Outcome) -> str:
 
 
 def _answer(name: str, scenario: Scenario, evidence: Evidence, judge: Judge) -> CheckResult:
-    refused = _not_served(evidence, scenario) or _unproven(evidence, scenario)
+    refused = refusal(evidence, scenario)
     if refused:
-        return _result(name, scenario, *refused)
+        return result_of(name, scenario, *refused)
     assert scenario.reference is not None  # _not_served refuses such a scenario
     traces = evidence.traces
     pair = Pair(name, evidence, scenario, traces[scenario.name], traces[scenario.reference])
     return judge(pair)
 
 
+def refusal(evidence: Evidence, scenario: Scenario) -> tuple[Verdict, str] | None:
+    """The verdict where the scenario cannot be judged: it, or its reference, did not end well or
+    is not proven. None where it can."""
+    return _not_served(evidence, scenario) or _unproven(evidence, scenario)
+
+
 def _not_served(evidence: Evidence, scenario: Scenario) -> tuple[Verdict, str] | None:
     """The verdict where the scenario or its reference did not end well."""
+    own = ended_badly(evidence, scenario.name)
     if scenario.reference is None:
-        return Verdict.ERROR, f"{scenario.name} was planned without a reference"
-    own, reference = (ended_badly(evidence, s) for s in (scenario.name, scenario.reference))
+        if scenario.kind is not Kind.FULL:
+            return Verdict.ERROR, f"{scenario.name} was planned without a reference"
+        if own is None:
+            return None
+        verdict = Verdict.UNSUPPORTED if own[0] is Status.UNSUPPORTED else Verdict.ERROR
+        return verdict, f"the reference {scenario.name} {own[0]}: {own[1]}"
+    reference = ended_badly(evidence, scenario.reference)
     if own and own[0] is not Status.NOT_RUN:
         return VERDICT_OF_STATUS[own[0]], f"{scenario.name} {own[0]}: {own[1]}"
     if reference:
@@ -140,7 +152,7 @@ def _without_reference(
 
 def _unproven(evidence: Evidence, scenario: Scenario) -> tuple[Verdict, str] | None:
     """VACUOUS where a proof of the scenario or of its reference does not hold."""
-    for name in (scenario.name, scenario.reference or ""):
+    for name in filter(None, (scenario.name, scenario.reference)):
         for proof in proofs_of(evidence, name):
             if not proof.holds:
                 text = f"expected {proof.expected}, observed {proof.observed}"
@@ -148,9 +160,10 @@ def _unproven(evidence: Evidence, scenario: Scenario) -> tuple[Verdict, str] | N
     return None
 
 
-def _result(
+def result_of(
     name: str, scenario: Scenario, verdict: Verdict, message: str, **more: Any
 ) -> CheckResult:
+    """A check's answer for a scenario."""
     return CheckResult(
         name=name,
         scenario=scenario.name,

@@ -34,6 +34,14 @@ def judge_limit(value: float, limit: float, origin: str) -> LimitOutcome:
     )
 
 
+def judge_floor(value: float, floor: float, origin: str) -> LimitOutcome:
+    """One value against the smallest that passes; its margin is value / floor."""
+    margin = value / floor if floor > 0 else None
+    return LimitOutcome(
+        value=value, limit=floor, origin=origin, holds=value >= floor, margin=margin
+    )
+
+
 def tightest(outcomes: Mapping[str, LimitOutcome]) -> str | None:
     """The metric with the smallest margin, those that could not be measured first."""
     return min(outcomes, key=lambda metric: room(outcomes[metric]), default=None)

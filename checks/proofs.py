@@ -21,7 +21,8 @@ def prove(evidence: Evidence) -> dict[str, tuple[Proof, ...]]:
 def proofs_of(evidence: Evidence, name: str) -> tuple[Proof, ...]:
     """The proofs of one scenario, with those that the evidence already carries."""
     scenario, record = evidence.scenario(name), evidence.traces[name].record
-    found = prove_scenario(scenario, record, evidence.profile, evidence.prompt_names)
+    names = evidence.request_names(scenario)
+    found = prove_scenario(scenario, record, evidence.profile, names)
     return tuple(dict.fromkeys((*found, *evidence.proofs.get(name, ()))))
 
 
@@ -44,7 +45,11 @@ def prove_scenario(
     if scenario.kind is Kind.FULL:
         return (about.one_step(), caching, about.no_hits(), *common)
     cut = (_budget_as_read(scenario, record), _steps_within(scenario.budget, record))
-    chunks = about.chunks(scenario.budget, profile.min_chunks)
+    chunks = (
+        about.cuts(scenario.budget)
+        if scenario.task is not None
+        else about.chunks(scenario.budget, profile.min_chunks)
+    )
     return (*cut, chunks, caching, about.no_hits(), *common)
 
 
@@ -122,6 +127,23 @@ class _About:
             long,
         )
 
+    def cuts(self, budget: int) -> Proof:
+        """Of a task, whose prompts share steps: even a short one may be cut."""
+        long = [r for r in self.record.requests if r.prompt_tokens > budget]
+        whole = [r for r in long if len(r.prefill()) < 2]
+        cut = sum(len(r.prefill()) > 1 for r in self.record.requests)
+        observed = f"{cut} of {len(self.record.requests)} prompts cut"
+        if whole:
+            observed += f"; {self._called(whole[0])} in one step"
+        elif not cut:
+            observed += ": more examples (--num-fewshot) make longer prompts"
+        return Proof(
+            name="prefill_steps",
+            expected=f"every prompt above {budget} tokens cut, and at least one prompt",
+            observed=observed,
+            holds=cut > 0 and not whole,
+        )
+
     def covered(self) -> Proof:
         return self._every(
             "prompt_covered",
@@ -197,20 +219,11 @@ def _budget_as_read(scenario: Scenario, record: TraceRecord) -> Proof:
 
 
 def _steps_within(budget: int, record: TraceRecord) -> Proof:
-    steps: Counter[tuple[Leg, int]] = Counter()
-    for request in record.requests:
-        for part in request.slices:
-            steps[request.leg, part.step] += part.tokens
-    over = [(leg, step, n) for (leg, step), n in steps.items() if n > budget]
-    observed = f"{len(steps) - len(over)} of {len(steps)} steps within it"
-    if over:
-        leg, step, tokens = over[0]
-        observed = f"{len(steps) - len(over)} of {len(steps)}; step {step} ({leg} pass): {tokens}"
     return Proof(
         name="step_tokens",
         expected=f"at most {budget} tokens in every step",
-        observed=observed,
-        holds=bool(steps) and not over,
+        observed=f"{record.largest_step} tokens in the largest step",
+        holds=0 < record.largest_step <= budget,
     )
 
 

@@ -27,6 +27,8 @@ class CheckSpec:
     """Scenarios that it judges; their references are needed beside them."""
     legs: tuple[Leg, ...]
     """Legs that it reads, where the scenario has them."""
+    tasks: bool
+    """Whether it judges the scenarios of tasks, and none that serves the prompts."""
     run: Run
 
 
@@ -34,14 +36,20 @@ _SPECS: dict[str, CheckSpec] = {}
 
 
 def check(
-    *, name: str, fault: str, blind: str, kinds: Iterable[Kind] = (), legs: Iterable[Leg] = ()
+    *,
+    name: str,
+    fault: str,
+    blind: str,
+    kinds: Iterable[Kind] = (),
+    legs: Iterable[Leg] = (),
+    tasks: bool = False,
 ) -> Callable[[Run], Run]:
     """Register the decorated function as a check; raises ValueError where the name is taken."""
 
     def register(run: Run) -> Run:
         if name in _SPECS:
             raise ValueError(f"check {name!r} is defined twice")
-        _SPECS[name] = CheckSpec(name, fault, blind, tuple(kinds), tuple(legs), run)
+        _SPECS[name] = CheckSpec(name, fault, blind, tuple(kinds), tuple(legs), tasks, run)
         return run
 
     return register
@@ -78,7 +86,7 @@ def _guarded(spec: CheckSpec, evidence: Evidence) -> list[CheckResult]:
         return [
             CheckResult(
                 name=spec.name,
-                scenario=", ".join(spec.kinds) or "every engine",
+                scenario=", ".join(spec.kinds) or ("every task" if spec.tasks else "every engine"),
                 reference=None,
                 verdict=Verdict.ERROR,
                 message=f"the check itself failed: {type(error).__name__}: {error}",

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from enum import StrEnum
+from typing import Literal
 
 from pydantic import Field
 
@@ -85,6 +86,87 @@ class WorstToken(Strict):
     note: str = ""
 
 
+class Paired(Strict):
+    """One scenario's answers against the reference's, question by question."""
+
+    both_right: int
+    """Right on both sides."""
+    lost: int
+    """Right in the reference, wrong in the candidate."""
+    gained: int
+    """Wrong in the reference, right in the candidate."""
+    both_wrong: int
+    """Wrong on both sides."""
+    difference: float
+    """Candidate's share of right answers minus the reference's, -1 to 1."""
+    low: float
+    """Lower end of the difference's 95 % interval (Tango's score interval)."""
+    high: float
+    """Upper end of the same interval."""
+    p_value: float
+    """McNemar's exact test, two-sided."""
+    smallest_visible: float | None
+    """The smallest drop that this many questions could have shown to be real; null where none."""
+    questions_needed: int | None
+    """Questions that would settle it at the rates seen, four times of five; null where settled."""
+
+
+class Score(Strict):
+    """One metric of a task under one filter: how a scenario did, and against the reference."""
+
+    task: str
+    """The harness's name of the task."""
+    metric: str
+    """What is counted as right, by the harness's name."""
+    filter: str
+    """The harness's name for the way an answer is taken out of an output."""
+    questions: int
+    """Questions judged."""
+    score: float
+    """Share of right answers, 0 to 1."""
+    reference_score: float | None
+    """The reference's on the same questions; null in the reference itself."""
+    invalid: int
+    """Outputs in which the filter found no answer."""
+    reference_invalid: int | None
+    """The same of the reference; null in the reference itself."""
+    verdict: Verdict
+    """The answer under this filter alone."""
+    reason: str
+    """What that verdict rests on."""
+    paired: Paired | None
+    """Null in the reference itself, and where the reference's answers are of no use."""
+
+
+class Flip(Strict):
+    """A question that one side answers right and the other wrong."""
+
+    task: str
+    """The harness's name of the task."""
+    filter: str
+    """Under which filter it changes sides."""
+    question: int
+    """Index of the question in the task's documents."""
+    text: str
+    """The question as the task puts it."""
+    target: str
+    """The right answer, as the task has it."""
+    change: Literal["lost", "gained"]
+    """`lost`: right in the reference alone. `gained`: right in the candidate alone."""
+    reference_answer: str
+    """What the filter took out of the reference's output."""
+    candidate_answer: str
+    """The same of the candidate's output."""
+    reference_output: str
+    """The whole output: data, never markup."""
+    candidate_output: str
+    """The same: data, never markup."""
+    parted_at: int | None
+    """Index of the first output token that differs; null where the tokens are the same."""
+    reference_lead: float | None
+    """Nats between the reference's token there and its runner-up: near 0 is a near-tie."""
+
+
 class CheckResult(Strict):
     """One check's answer for one scenario."""
 
@@ -98,3 +180,6 @@ class CheckResult(Strict):
     counts: dict[str, int] = Field(default_factory=dict)
     """Rows or requests: requested, compared, left out by reason."""
     worst: tuple[WorstToken, ...] = ()
+    scores: tuple[Score, ...] = ()
+    """Of a task, one a metric and filter."""
+    flips: tuple[Flip, ...] = ()

@@ -25,6 +25,8 @@ class Selection:
 def pass_of(kind: Kind, leg: Leg) -> Leg:
     """The leg under which the requests that gave `leg` are recorded: `full` makes one pass for
     everything, the others give prompt and decode in one and the rest each in its own."""
+    if leg is Leg.ANSWER:
+        return leg
     if kind is Kind.FULL:
         return Leg.FREE
     return Leg.DECODE if leg is Leg.PROMPT else leg
@@ -40,7 +42,8 @@ def select(scenario: Scenario, record: TraceRecord, leg: Leg, profile: Profile) 
     `profile.min_chunks` steps in a chunked scenario, a prefix from the cache in a warm one."""
     recorded = [r for r in record.requests if r.leg is pass_of(scenario.kind, leg)]
     if scenario.kind is Kind.CHUNKED:
-        judged = [r for r in recorded if len(r.prefill()) >= profile.min_chunks]
+        least = 2 if scenario.task is not None else profile.min_chunks
+        judged = [r for r in recorded if len(r.prefill()) >= least]
         return _selection(leg, judged, recorded, "short")
     if scenario.kind is Kind.WARM:
         judged = [r for r in recorded if r.cached_tokens > 0]

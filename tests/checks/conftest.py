@@ -1,5 +1,6 @@
 """A made run: three prompts of odd lengths, five scenarios, every number known beforehand."""
 
+from collections import Counter
 from typing import Any
 
 import pyarrow as pa
@@ -16,6 +17,7 @@ from linattn_verify.configs.profile import Limit, Profile
 from linattn_verify.traces.outcome import Outcome, Status
 from linattn_verify.traces.schema import ROWS, RequestRecord, Slice, TraceRecord
 from linattn_verify.traces.store import NULLABLE, Trace
+from tests.checks.task_world import TaskWorld
 
 NAMES = ("alpha", "beta", "gamma")
 LENGTHS = (17, 23, 15)
@@ -80,6 +82,15 @@ def steps(cached: int, prompt: int, output: int, budget: int, first: int) -> tup
     return tuple(Slice(step=first + i, start=s, tokens=n) for i, (s, n) in enumerate(both))
 
 
+def largest_step(requests: list[RequestRecord]) -> int:
+    """Most tokens of a step, where passes count their steps apart; 0 without any request."""
+    tokens: Counter[tuple[Leg, int]] = Counter()
+    for request in requests:
+        for part in request.slices:
+            tokens[request.leg, part.step] += part.tokens
+    return max(tokens.values(), default=0)
+
+
 class World:
     """A run whose rows and records a test may bend before it is judged."""
 
@@ -121,7 +132,8 @@ class World:
     def trace(self, name: str) -> Trace:
         """The scenario's trace, as the store would read it."""
         table = pa.Table.from_pylist(self.rows[name], schema=ROWS)
-        record = TraceRecord(requests=tuple(self.requests[name]), **self.settings[name])
+        settings = {"largest_step": largest_step(self.requests[name]), **self.settings[name]}
+        record = TraceRecord(requests=tuple(self.requests[name]), **settings)
         return Trace(record, table.to_pandas(types_mapper=NULLABLE.get))
 
     def row(self, scenario: str, leg: Leg, request: int, position: int) -> Row:
@@ -224,3 +236,9 @@ def made_row(request: int, leg: Leg, position: int, slices: tuple[Slice, ...], c
 def world() -> World:
     """A clean run."""
     return World()
+
+
+@pytest.fixture
+def tasks() -> TaskWorld:
+    """A clean run of a task that generates, one request a question."""
+    return TaskWorld()

@@ -1,15 +1,19 @@
 """A clean run passes everywhere, with every position accounted for."""
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
 
+from linattn_verify.checks.evidence import EngineSettings, Evidence
 from linattn_verify.checks.registry import all_checks, run_checks
 from linattn_verify.checks.result import Verdict
 from linattn_verify.configs.legs import Leg
+from linattn_verify.configs.plan import Plan
 
 if TYPE_CHECKING:
     from tests.checks.conftest import World
+    from tests.checks.task_world import TaskWorld
 
 PAIRS = [
     *(("chunked_prefill", "chunked@7"), ("prefix_cache", "cold"), ("prefix_cache", "warm")),
@@ -19,9 +23,54 @@ PAIRS = [
 ]
 
 
+TASK_PAIRS = [
+    ("task_score", f"gsm8k/{name}") for name in ("full", "chunked@7", "cold", "warm", "warm-2")
+]
+
+
+def verdicts(evidence: Evidence) -> dict[tuple[str, str], Verdict]:
+    results = run_checks(all_checks(), evidence)
+    found = {(r.name, r.scenario): r.verdict for r in results}
+    assert len(found) == len(results)
+    return found
+
+
 def test_every_planned_question_is_answered_with_pass(world: "World") -> None:
-    results = run_checks(all_checks(), world.evidence())
-    assert {(r.name, r.scenario): r.verdict for r in results} == dict.fromkeys(PAIRS, Verdict.PASS)
+    found = verdicts(world.evidence())
+    assert found.pop(("task_score", "every task")) is Verdict.VACUOUS
+    assert found == dict.fromkeys(PAIRS, Verdict.PASS)
+
+
+def test_tasks_are_judged_by_their_own_check_and_prompts_by_theirs(
+    world: "World", tasks: "TaskWorld"
+) -> None:
+    """Both in one run, in the same engines: every check keeps to its scenarios."""
+    prompts, asked = world.evidence(), tasks.evidence()
+    engines = zip(prompts.plan.engines, asked.plan.engines, strict=True)
+    both = [a.model_copy(update={"scenarios": a.scenarios + b.scenarios}) for a, b in engines]
+    evidence = replace(
+        prompts,
+        plan=Plan(engines=tuple(both)),
+        outcomes=prompts.outcomes | asked.outcomes,
+        traces=prompts.traces | asked.traces,
+        scores=asked.scores,
+        task_requests=asked.task_requests,
+        profile=prompts.profile.model_copy(update={"task": asked.profile.task}),
+    )
+    assert verdicts(evidence) == dict.fromkeys([*PAIRS, *TASK_PAIRS], Verdict.PASS)
+
+
+def test_without_a_prompt_scenario_only_the_task_is_judged(tasks: "TaskWorld") -> None:
+    evidence = replace(
+        tasks.evidence(),
+        engines={name: EngineSettings({"seed": 3}, {"seed": 3}) for name in ("plain", "cache")},
+    )
+    found = verdicts(evidence)
+    assert [pair for pair in found if found[pair] is Verdict.PASS] == [
+        *(("effective_config", "plain"), ("effective_config", "cache")),
+        *TASK_PAIRS,
+    ]
+    assert found["chunked_prefill", "chunked"] is Verdict.VACUOUS
 
 
 def test_chunked_prefill_compares_every_position(world: "World") -> None:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from linattn_verify.checks.evidence import Evidence
     from tests.checks.conftest import World
 
-NAMES = ["chunked_prefill", "effective_config", "logprobs_close", "prefix_cache"]
+NAMES = ["chunked_prefill", "effective_config", "logprobs_close", "prefix_cache", "task_score"]
 
 
 def test_every_check_says_what_it_is_for_and_what_it_cannot_see() -> None:
@@ -36,7 +36,7 @@ def test_a_second_check_of_the_same_name_raises() -> None:
 
 
 def test_skipping_leaves_the_others() -> None:
-    assert [s.name for s in checks_named(skip=["logprobs_close"])] == [*NAMES[:2], NAMES[3]]
+    assert [s.name for s in checks_named(skip=["logprobs_close"])] == [*NAMES[:2], *NAMES[3:]]
 
 
 @pytest.mark.parametrize("where", ["only", "skip"])
@@ -51,12 +51,29 @@ def test_nothing_left_to_run_is_refused() -> None:
         checks_named(["prefix_cache"], ["prefix_cache"])
 
 
-def test_a_check_that_raises_is_an_error_and_stops_no_other(world: "World") -> None:
+def test_the_planner_can_tell_the_checks_of_tasks() -> None:
+    assert [s.name for s in all_checks() if s.tasks] == ["task_score"]
+    assert [s.kinds for s in all_checks() if s.tasks] == [()]
+
+
+def raising(kinds: tuple[Kind, ...], tasks: bool = False) -> CheckSpec:
     def broken(evidence: "Evidence") -> list[CheckResult]:
         raise KeyError("column")
 
-    specs = (CheckSpec("broken", "f", "b", (Kind.WARM,), (), broken), *checks_named(NAMES[1:2]))
+    return CheckSpec("broken", "f", "b", kinds, (), tasks, broken)
+
+
+def test_a_check_that_raises_is_an_error_and_stops_no_other(world: "World") -> None:
+    specs = (raising((Kind.WARM,)), *checks_named(NAMES[1:2]))
     first, *others = run_checks(specs, world.evidence())
     assert (first.verdict, first.scenario) == (Verdict.ERROR, "warm")
     assert "KeyError: 'column'" in first.message
     assert [r.verdict for r in others] == [Verdict.PASS, Verdict.PASS]
+
+
+@pytest.mark.parametrize(("tasks", "whole"), [(False, "every engine"), (True, "every task")])
+def test_a_check_of_the_whole_run_says_so_where_it_raises(
+    world: "World", tasks: bool, whole: str
+) -> None:
+    (result,) = run_checks([raising((), tasks)], world.evidence())
+    assert (result.verdict, result.scenario) == (Verdict.ERROR, whole)
