@@ -4,8 +4,9 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 # Where pip's own index has no CPU build of torch, PyTorch's index has.
 CPU_WHEELS := https://download.pytorch.org/whl/cpu
-# In a variable, since a comma would end an argument of $(call).
-WITH_DEV := .[cpu,dev]
+# In variables, since a comma would end an argument of $(call).
+WITH_DEV := .[cpu,gsm8k,dev]
+WITH_ENGINE := .[cpu,gsm8k]
 pip_install = $(BIN)/python -m pip install $(1) || \
 	$(BIN)/python -m pip install --extra-index-url $(CPU_WHEELS) $(1)
 
@@ -21,7 +22,7 @@ $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
 
 $(VENV)/.installed: pyproject.toml | $(BIN)/python
-	$(call pip_install,-e '.[cpu]')
+	$(call pip_install,-e '$(WITH_ENGINE)')
 	@touch $@
 
 $(VENV)/.installed-dev: pyproject.toml $(VENV)/.installed

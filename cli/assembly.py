@@ -9,7 +9,15 @@ from linattn_verify.cli.pipeline import Pipeline, engine_environment
 from linattn_verify.configs.request import Request
 from linattn_verify.engine.messages import EngineFacts, ModelFacts, Prepared
 from linattn_verify.reports.build import build_report
-from linattn_verify.reports.document import Cpu, Environment, Model, Prompt, Report, Workload
+from linattn_verify.reports.document import (
+    Cpu,
+    Environment,
+    Model,
+    Prompt,
+    Report,
+    TaskAsked,
+    Workload,
+)
 
 
 def assemble(
@@ -19,6 +27,7 @@ def assemble(
     evidence: Evidence,
     pipeline: Pipeline,
     digest: str | None,
+    tasks: tuple[TaskAsked, ...],
 ) -> Report:
     """Judge the evidence and say what it is evidence of."""
     proven = Evidence(**{**vars(evidence), "proofs": prove(evidence)})
@@ -32,6 +41,7 @@ def assemble(
             source=str(request.prompts or "embedded"),
             prompts=tuple(Prompt(id=name, tokens=n) for name, n in named),
             decode_tokens=request.profile.decode_tokens,
+            tasks=tasks,
         ),
         environment=_environment(pipeline),
         run_folder=pipeline.folder.path,
@@ -44,7 +54,7 @@ def _model(
     request: Request, model: ModelFacts, facts: EngineFacts | None, digest: str | None
 ) -> Model:
     return Model(
-        name=request.model or "embedded",
+        name=request.model,
         path=model.path or model.name,
         revision=model.revision,
         architecture=model.architecture,

@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import Any
 
 from linattn_verify.configs.errors import UsageError
-from linattn_verify.reports.files import write_whole
+from linattn_verify.traces.files import write_whole
 from linattn_verify.workloads.folder import remove
 
 _OURS = (
     "request.json", "plan.json", "workload.json", "outcomes.json", "report.json",
-    "report.schema.json", "report.txt", "traces", "logs",
+    "report.schema.json", "report.txt", "traces", "tasks", "scores", "logs",
 )  # fmt: skip
 
 
@@ -69,6 +69,10 @@ class RunFolder:
     def log(self, engine: str) -> Path:
         """The log file of an engine."""
         return self.path / "logs" / f"{_safe(engine)}.log"
+
+    def scores(self, scenario: str) -> Path:
+        """The file of what a scenario's answers to a task scored."""
+        return self.path / "scores" / f"{_safe(scenario)}.parquet"
 
     def trace(self, scenario: str) -> Path:
         """The trace file of a scenario."""

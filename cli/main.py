@@ -16,7 +16,12 @@ def cli() -> None:
 
 
 @cli.command()
-@click.option("--model", help="Hub name or folder. [default: the embedded model]")
+@click.option(
+    "--model",
+    default="pocket",
+    show_default=True,
+    help="Hub name, folder, or an embedded one: pocket (trained), random (random weights).",
+)
 @click.option("--revision", help="Branch, tag or commit on the hub.")
 @click.option("--dtype", help="Activations: auto, bfloat16, float16, float32. [default: auto]")
 @click.option(
@@ -36,7 +41,30 @@ def cli() -> None:
 @click.option("--force", is_flag=True, help="Replace an earlier run in --out.")
 @click.option("--only", multiple=True, metavar="CHECK", help="Run this check only (repeatable).")
 @click.option("--skip", multiple=True, metavar="CHECK", help="Leave this check out (repeatable).")
-@click.option("--timeout", type=float, help="Seconds that a scenario may take.")
+@click.option(
+    "--task",
+    "tasks",
+    multiple=True,
+    metavar="NAME",
+    help="An lm-eval task to score (repeatable). [default: gsm8k]",
+)
+@click.option("--limit", type=int, help="Questions of each task, from its first on.")
+@click.option("--num-fewshot", type=int, help="Examples in a task's prompts.")
+@click.option("--max-gen-toks", type=int, help="Longest answer to a task, tokens.")
+@click.option(
+    "--chat-template/--no-chat-template",
+    default=False,
+    help="Ask tasks in the model's chat template. [default: no]",
+)
+@click.option("--enable-thinking", is_flag=True, help="Let a chat template turn thinking on.")
+@click.option(
+    "--gsm8k-data",
+    type=click.Path(path_type=Path),
+    metavar="DIR",
+    help="GSM8K's train.jsonl and test.jsonl, instead of the hub's.",
+)
+@click.option("--min-score", type=float, help="Share of right answers that is asked for, 0 to 1.")
+@click.option("--timeout", type=float, help="Seconds that a scenario may go without progress.")
 @click.option("--isolate/--no-isolate", default=None, help="An engine of its own for every budget.")
 @click.option("--trust-remote-code", is_flag=True, help="Let the checkpoint bring Python code.")
 @click.option(

@@ -5,6 +5,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from linattn_verify.configs.errors import UsageError
+from linattn_verify.tasks.loading import MISSING
 
 _WEIGHTS = ("*.safetensors", "*.bin", "*.pt", "*.gguf")
 
@@ -16,6 +17,12 @@ def check_engine_is_installed() -> None:
             "vLLM is not installed beside linattn-verify. Install the build that you want to "
             "verify, or: pip install 'linattn-verify[cpu]' (CPU), 'linattn-verify[gpu]' (GPU)."
         )
+
+
+def check_harness_is_installed() -> None:
+    """Raise UsageError where there is no lm-eval beside this tool."""
+    if find_spec("lm_eval") is None:
+        raise UsageError(MISSING)
 
 
 def check_model(model: str) -> None:

@@ -2,6 +2,7 @@
 
 import os
 import time
+from dataclasses import dataclass
 from pathlib import Path
 
 from linattn_verify.checks.evidence import EngineSettings
@@ -19,12 +20,23 @@ from linattn_verify.engine.messages import (
     Prepared,
     Progress,
     Run,
+    Serve,
 )
 from linattn_verify.engine.process import EngineFailure, EngineProcess
+from linattn_verify.engine.tokenizer import RemoteTokenizer
+from linattn_verify.tasks.request import TaskRequest
 from linattn_verify.traces.outcome import Outcome, Status
 from linattn_verify.traces.store import Trace, TraceError, read_trace
 
 Tokens = tuple[tuple[int, ...], ...]
+
+
+@dataclass(frozen=True)
+class Work:
+    """What the scenarios serve: the prompts, and the requests of each task."""
+
+    prompts: Tokens
+    tasks: dict[str, tuple[TaskRequest, ...]]
 
 
 class Pipeline:
@@ -54,7 +66,12 @@ class Pipeline:
         assert isinstance(reply, Prepared)
         return reply
 
-    def run(self, plan: Plan, profile: Profile, prompts: Tokens) -> None:
+    def tokenizer(self, prepared: Prepared, thinking: bool) -> RemoteTokenizer:
+        """The tokenizer in the process that was prepared."""
+        assert self._process is not None
+        return RemoteTokenizer(self._process, prepared.tokenizer, thinking)
+
+    def run(self, plan: Plan, profile: Profile, work: Work) -> None:
         """Serve every scenario. What fails is an outcome; the rest goes on."""
         for engine in plan.engines:
             waiting = list(engine.scenarios)
@@ -65,9 +82,7 @@ class Pipeline:
                     if not self._load(process, engine, waiting[0], profile):
                         waiting.pop(0)
                         continue
-                    while waiting and self._serve(
-                        process, engine, waiting.pop(0), profile, prompts
-                    ):
+                    while waiting and self._serve(process, engine, waiting.pop(0), profile, work):
                         pass
 
     def close(self) -> None:
@@ -88,9 +103,13 @@ class Pipeline:
             try:
                 found[name] = read_trace(self.folder.path / outcome.trace)
             except TraceError as error:
-                lost = {"status": Status.ERROR, "trace": None, "message": str(error)}
-                self._keep(outcome.model_copy(update=lost))
+                self.spoil(name, str(error))
         return found
+
+    def spoil(self, scenario: str, why: str) -> None:
+        """What the scenario left cannot be used: an ERROR of ours."""
+        lost = {"status": Status.ERROR, "trace": None, "message": why}
+        self._keep(self.outcomes[scenario].model_copy(update=lost))
 
     def _start(self, name: str) -> EngineProcess:
         return EngineProcess(self.folder.log(name), engine_environment(self.model))
@@ -124,21 +143,13 @@ class Pipeline:
         engine: EnginePlan,
         scenario: Scenario,
         profile: Profile,
-        prompts: Tokens,
+        work: Work,
     ) -> bool:
         """Run one scenario; False where the engine must be started anew."""
         if self._cannot_run(engine, scenario):
             return True
         path = self.folder.trace(scenario.name)
-        ask = Run(
-            scenario=scenario,
-            prompts=prompts,
-            forced=self._forced,
-            decode_tokens=profile.decode_tokens,
-            top_k=profile.top_k,
-            cut_offsets=profile.cut_offsets,
-            trace=str(path),
-        )
+        ask = self._command(scenario, profile, work, str(path))
         started = time.monotonic()
         with self.display.phase(scenario.name):
             try:
@@ -155,9 +166,27 @@ class Pipeline:
                 seconds=time.monotonic() - started,
             )
         )
-        if scenario.reference is None:
-            self._forced = _generated(path, len(prompts))
+        if scenario.reference is None and scenario.task is None:
+            self._forced = _generated(path, len(work.prompts))
         return True
+
+    def _command(self, scenario: Scenario, profile: Profile, work: Work, trace: str) -> Run | Serve:
+        if scenario.task is not None:
+            return Serve(
+                scenario=scenario,
+                requests=work.tasks[scenario.task],
+                concurrency=profile.task.concurrency,
+                trace=trace,
+            )
+        return Run(
+            scenario=scenario,
+            prompts=work.prompts,
+            forced=self._forced,
+            decode_tokens=profile.decode_tokens,
+            top_k=profile.top_k,
+            cut_offsets=profile.cut_offsets,
+            trace=trace,
+        )
 
     def _cannot_run(self, engine: EnginePlan, scenario: Scenario) -> bool:
         """Keep NOT_RUN as the outcome where what the scenario builds on did not end well."""

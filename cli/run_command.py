@@ -3,7 +3,7 @@
 import os
 import signal
 import sys
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -14,12 +14,18 @@ from linattn_verify.checks.evidence import Evidence
 from linattn_verify.checks.registry import CheckSpec, checks_named
 from linattn_verify.cli.assembly import assemble
 from linattn_verify.cli.folder import RunFolder, check_writable, open_run_folder
-from linattn_verify.cli.model import check_engine_is_installed, check_model, weights_digest
-from linattn_verify.cli.pipeline import Pipeline
+from linattn_verify.cli.model import (
+    check_engine_is_installed,
+    check_harness_is_installed,
+    check_model,
+    weights_digest,
+)
+from linattn_verify.cli.pipeline import Pipeline, Work
 from linattn_verify.cli.progress import Display
+from linattn_verify.cli.tasks import Loaded, Tasks, load
 from linattn_verify.configs.errors import UsageError
 from linattn_verify.configs.plan import Kind, Plan
-from linattn_verify.configs.planning import build_plan, check_inject
+from linattn_verify.configs.planning import build_plan, check_inject, prompt_scenario_names
 from linattn_verify.configs.profile import load_profile
 from linattn_verify.configs.request import (
     Request,
@@ -31,11 +37,11 @@ from linattn_verify.configs.request import (
 from linattn_verify.configs.strict import validated
 from linattn_verify.engine.messages import Prepare, Prepared
 from linattn_verify.reports.document import Report
-from linattn_verify.reports.files import write_whole
 from linattn_verify.reports.json_report import to_json, write_json
 from linattn_verify.reports.terminal import render, render_text
+from linattn_verify.traces.files import write_whole
 from linattn_verify.workloads import prompts as workload
-from linattn_verify.workloads.checkpoint import embedded_checkpoint
+from linattn_verify.workloads.embedded import EMBEDDED
 
 
 class Printer(Console):
@@ -57,17 +63,18 @@ def run_command(options: dict[str, Any]) -> int:
         workload.read_prompts(request.prompts) if request.prompts else workload.embedded_prompts()
     )
     check_engine_is_installed()
-    if request.model is not None:
+    if request.model not in EMBEDDED:
         check_model(request.model)
     elif request.revision is not None:
-        raise UsageError("--revision: needs --model; the embedded model has no revisions.")
-    check_inject(request, _kinds(specs))
+        raise UsageError("--revision: needs --model; the embedded models have no revisions.")
+    _check_tasks(request, specs)
     if json_to and json_to != "-":
         check_writable(Path(json_to), "--json")
     # Where the JSON goes to standard output, nothing else may.
     console = Printer(stderr=json_to == "-")
-    model = str(Path(request.model).expanduser()) if request.model else str(embedded_checkpoint())
-    folder = open_run_folder(out, request.model or "embedded", force)
+    embedded = EMBEDDED.get(request.model)
+    model = str(embedded() if embedded else Path(request.model).expanduser())
+    folder = open_run_folder(out, request.model, force)
     signal.signal(signal.SIGTERM, _interrupt)
     report = _run(request, specs, prompts, model, folder, console)
     render(report, console)
@@ -86,11 +93,13 @@ def request_from(options: dict[str, Any]) -> Request:
         decode_tokens=options.pop("decode_tokens"),
         scenario_timeout=options.pop("timeout"),
         isolate=options.pop("isolate"),
+        task={key: options.pop(key) for key in ("limit", "num_fewshot", "max_gen_toks")},
     )
+    options["tasks"] = tuple(dict.fromkeys(options["tasks"])) or None
     options["engine_args"] = parse_engine_args(options.pop("engine_arg"))
     options["inject"] = parse_inject(options.pop("inject"))
     given = {key: value for key, value in options.items() if value is not None}
-    return validated(Request, {"model": None, **given, "profile": profile}, where="command line")
+    return validated(Request, {**given, "profile": profile}, where="command line")
 
 
 def _interrupt(number: int, frame: FrameType | None) -> None:
@@ -110,26 +119,38 @@ def _run(
     pipeline = Pipeline(folder, display, model)
     with display.live(), ThreadPoolExecutor(1) as background:
         try:
+            loading = background.submit(load, request) if _with_tasks(specs) else None
             ask = _prepare(request, model, prompts)
             prepared = pipeline.prepare(ask, request.profile.start_timeout)
-            plan = _plan(request, specs, prepared, folder, prompts)
+            tasks = _collect(request, loading, pipeline, prepared)
+            plan = _plan(request, specs, prepared, folder, prompts, tasks)
             digest = background.submit(_digest, prepared.model.path)
-            pipeline.run(plan, request.profile, prepared.token_ids)
+            requests = tasks.requests if tasks else {}
+            pipeline.run(plan, request.profile, Work(prepared.token_ids, requests))
         finally:
             pipeline.close()
             # A run that has measured nothing replaces nothing.
             folder.accept() if pipeline.measured() else folder.refuse()
+        traces = pipeline.traces()
+        scores = {}
+        if tasks:
+            with display.phase("score the answers"):
+                scores = tasks.score(pipeline, traces, folder)
         with display.phase("compare and judge"):
             evidence = Evidence(
                 plan=plan,
                 profile=request.profile,
                 prompt_names=tuple(p.id for p in prompts),
                 outcomes=pipeline.outcomes,
-                traces=pipeline.traces(),
+                traces=traces,
                 engines=pipeline.engines,
                 experts=prepared.model.experts,
+                task_requests={name: len(found) for name, found in requests.items()},
+                scores=scores,
+                min_score=request.min_score,
             )
-            report = assemble(request, specs, prepared, evidence, pipeline, digest.result())
+            asked = tasks.asked(request) if tasks else ()
+            report = assemble(request, specs, prepared, evidence, pipeline, digest.result(), asked)
     write_json(report, folder.path)
     write_whole(folder.path / "report.txt", render_text(report))
     return report
@@ -151,20 +172,53 @@ def _plan(
     prepared: Prepared,
     folder: RunFolder,
     prompts: list[workload.Prompt],
+    tasks: Tasks | None,
 ) -> Plan:
     """The plan for what the checks need, written down with the workload."""
-    kinds = _kinds(specs)
     lengths = tuple(len(ids) for ids in prepared.token_ids)
-    plan = build_plan(request, lengths, kinds, prepared.model.max_position_embeddings)
+    positions = prepared.model.max_position_embeddings
+    shapes = tasks.shapes() if tasks else ()
+    plan = build_plan(request, lengths, _kinds(specs), positions, shapes)
     folder.write_json("plan.json", plan.model_dump(mode="json"))
     pairs = zip(prompts, prepared.token_ids, strict=True)
     folder.write_json("workload.json", [{"id": p.id, "token_ids": ids} for p, ids in pairs])
+    for name, asked in (tasks.requests if tasks else {}).items():
+        folder.write_json(f"tasks/{name}.json", [r.model_dump(mode="json") for r in asked])
     return plan
 
 
 def _kinds(specs: tuple[CheckSpec, ...]) -> set[Kind]:
     # A check that names no kind of scenario, such as effective_config, is about every engine.
-    return {kind for spec in specs for kind in (spec.kinds or tuple(Kind))}
+    return {kind for spec in specs if not spec.tasks for kind in (spec.kinds or tuple(Kind))}
+
+
+def _with_tasks(specs: tuple[CheckSpec, ...]) -> bool:
+    return any(spec.tasks for spec in specs)
+
+
+def _check_tasks(request: Request, specs: tuple[CheckSpec, ...]) -> None:
+    """What can be said of tasks and faults before anything is started."""
+    if _with_tasks(specs):
+        check_harness_is_installed()
+    of_prompts = prompt_scenario_names(request, _kinds(specs))
+    of_tasks: list[str] = []
+    if _with_tasks(specs):
+        # Whether there is such a task is known once its group has been looked up.
+        named = {name.rpartition("/")[0] for name in request.inject if "/" in name}
+        every = prompt_scenario_names(request, tuple(Kind))
+        of_tasks = [f"{task}/{scenario}" for task in sorted(named) for scenario in every]
+    check_inject(request, [*of_prompts, *of_tasks])
+
+
+def _collect(
+    request: Request, loading: "Future[Loaded] | None", pipeline: Pipeline, prepared: Prepared
+) -> Tasks | None:
+    """The tasks and their requests, once they are loaded."""
+    if loading is None:
+        return None
+    with pipeline.display.phase("collect the tasks' requests"):
+        tokenizer = pipeline.tokenizer(prepared, request.enable_thinking)
+        return Tasks(request, loading.result(), tokenizer)
 
 
 def _digest(folder: str | None) -> str | None:

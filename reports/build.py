@@ -127,6 +127,8 @@ def _check(result: CheckResult) -> Check:
         limits=result.limits,
         counts=result.counts,
         worst=result.worst,
+        scores=result.scores,
+        flips=result.flips,
     )
 
 

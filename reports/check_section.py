@@ -11,10 +11,11 @@ from rich.text import Text
 from linattn_verify.checks.result import Verdict
 from linattn_verify.reports.document import Check, Report
 from linattn_verify.reports.ink import VERDICT_STYLES, Ink, indented
-from linattn_verify.reports.numbers import limit_text, margin_mark, number
+from linattn_verify.reports.numbers import against_limit, margin_mark
 
 _COLUMNS = ("Verdict", "Check", "Scenario", "vs", "Margin")
-_LEFT_OUT = re.compile(r"(?:\w+\.)?requests_left_out_(\w+)")
+_LEFT_OUT = re.compile(r"(?:[^.]+\.)?(requests|questions)_left_out_(\w+)")
+_NOUNS = {"requests": "prompt", "questions": "question"}
 ALL_ZERO = "every limited value is 0"
 
 
@@ -109,21 +110,21 @@ def _tightest(check: Check, wide: bool) -> str:
     if check.tightest is None:
         return check.message
     outcome = check.limits[check.tightest]
-    if outcome.margin is None:
+    if outcome.value == 0:
         return ALL_ZERO
-    values = f" {number(outcome.value)}, limit {limit_text(outcome.limit)}"
-    return check.tightest + (values if wide else "")
+    return f"{check.tightest} {against_limit(check.tightest, outcome)}" if wide else check.tightest
 
 
 def _left_out(check: Check) -> str:
-    """Prompts that were not judged, by reason; every leg leaves out the same ones."""
+    """Prompts and questions that were not judged, by reason; every leg leaves out the same ones."""
     by_reason: dict[str, int] = {}
     for key, count in check.counts.items():
         if found := _LEFT_OUT.fullmatch(key):
-            by_reason[found[1]] = max(count, by_reason.get(found[1], 0))
+            what = f"{found[2].replace('_', ' ')} {_NOUNS[found[1]]}"
+            by_reason[what] = max(count, by_reason.get(what, 0))
     return ", ".join(
-        f"{count:,} {reason.replace('_', ' ')} prompt{'s' if count > 1 else ''} left out"
-        for reason, count in by_reason.items()
+        f"{count:,} {what}{'s' if count > 1 else ''} left out"
+        for what, count in by_reason.items()
         if count
     )
 

@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import AwareDatetime, BeforeValidator, ConfigDict, Field, JsonValue
 
-from linattn_verify.checks.result import LimitOutcome, Proof, Verdict, WorstToken
+from linattn_verify.checks.result import Flip, LimitOutcome, Proof, Score, Verdict, WorstToken
 from linattn_verify.configs.plan import Kind
 from linattn_verify.configs.strict import Strict
 from linattn_verify.traces.outcome import Status
@@ -71,6 +71,27 @@ class Prompt(Document):
     """Its length in tokens."""
 
 
+class TaskAsked(Document):
+    """A task of the evaluation harness, as it was asked."""
+
+    name: str
+    """The harness's name of the task."""
+    data: str
+    """Where its questions come from."""
+    requests: int
+    """Requests to the engine, the same ones in every scenario."""
+    tokens: int
+    """Prompt tokens of all requests."""
+    num_fewshot: int
+    """Examples in each prompt."""
+    max_gen_toks: int
+    """Longest output, tokens."""
+    chat_template: bool
+    """Whether the prompts are in the model's chat template."""
+    thinking: bool
+    """Whether the chat template turns thinking on."""
+
+
 class Workload(Document):
     """What the model was asked to do in every scenario."""
 
@@ -80,6 +101,8 @@ class Workload(Document):
     """The prompts, in the order of submission."""
     decode_tokens: int
     """Tokens decoded after each prompt."""
+    tasks: tuple[TaskAsked, ...] = ()
+    """The tasks that were asked beside the prompts."""
 
 
 class ProfileName(Document):
@@ -166,11 +189,17 @@ class Check(Document):
     metrics: dict[str, float | None]
     """Every statistic, `<leg>.<segment>.<statistic>`; null where it is NaN or infinite."""
     limits: dict[str, LimitOutcome]
-    """By metric: the value, the largest value that passes, the margin, where the limit is from."""
+    """By metric: the value, the largest value that passes, the margin, where the limit is from. Of
+    a task, as shares of the questions: `<filter>.drop`, the upper end of the plausible drop, and
+    `min_score`, where the limit is the smallest value that passes."""
     counts: dict[str, int]
-    """How many rows or requests were requested, compared, and left out by reason."""
+    """How many rows, requests or questions were requested, compared, and left out by reason."""
     worst: tuple[WorstToken, ...]
     """The positions that differ most."""
+    scores: tuple[Score, ...] = ()
+    """Of a task, one a metric and filter; empty in every other check."""
+    flips: tuple[Flip, ...] = ()
+    """Every question that one side alone answers right, once a filter."""
 
 
 class Cpu(Document):

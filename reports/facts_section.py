@@ -58,6 +58,7 @@ def _workload(workload: Workload) -> dict[str, str]:
         "workload": workload.source,
         "prompts": f"{len(workload.prompts)} prompts, {total:,} tokens: {prompts}",
         "decoded": f"{workload.decode_tokens} tokens after each prompt",
+        "tasks": _tasks(workload),
     }
 
 
@@ -68,6 +69,7 @@ def environment_summary(report: Report, ink: Ink) -> Iterator[RenderableType]:
     facts = {
         **_model_in_short(report.model),
         "workload": _workload_in_short(report.workload),
+        "tasks": _tasks(report.workload),
         "versions": _joined(f"{name} {version}" for name, version in environment.versions.items()),
         "CPU": _joined(
             (cpu.model, f"{cpu.threads} threads", " ".join(cpu.features), environment.platform)
@@ -90,6 +92,16 @@ def _model_in_short(model: Model) -> dict[str, str]:
         "kind": _joined((model.architecture, _layers(model), model.dtype, vocabulary, parameters)),
         "revision": f"{model.revision or 'none'} · weights digest {taken}",
     }
+
+
+def _tasks(workload: Workload) -> str:
+    return "; ".join(
+        f"{task.name}: {task.requests:,} requests, {task.tokens:,} tokens, "
+        f"{task.num_fewshot} shots, answers up to {task.max_gen_toks:,} tokens, "
+        f"{'chat template' if task.chat_template else 'no chat template'}"
+        f"{', thinking' if task.thinking else ''}, data: {task.data}"
+        for task in workload.tasks
+    )
 
 
 def _workload_in_short(workload: Workload) -> str:

@@ -2,9 +2,9 @@
 
 from collections.abc import Sequence
 
-from linattn_verify.checks.result import Verdict
+from linattn_verify.checks.result import Score, Verdict
 from linattn_verify.reports.document import Check, ScenarioReport
-from linattn_verify.reports.numbers import limit_text, margin_text, number
+from linattn_verify.reports.numbers import against_limit, margin_text, percent, questions, span
 from linattn_verify.traces.outcome import Status
 
 _NEXT_STEP = {
@@ -40,7 +40,28 @@ def _passed(checks: Sequence[Check], scenarios: set[str]) -> str:
     if compared:
         requests = sum(max(_by_leg(check, "requests"), default=0) for check in checks)
         parts.append(f"over {compared:,} positions compared in {requests:,} requests judged")
-    return " ".join(parts) + _smallest_margin(checks)
+    scores = [score for check in checks for score in check.scores]
+    tasks = dict.fromkeys(score.task for score in scores)
+    said = (_task(task, [s for s in scores if s.task == task]) for task in tasks)
+    return "; ".join([" ".join(parts), *said]) + _smallest_margin(checks)
+
+
+def _task(task: str, scores: Sequence[Score]) -> str:
+    """A task's scores under the filter that comes off worst, named where another says otherwise."""
+    judged = [score for score in scores if score.paired] or scores
+    names = dict.fromkeys(score.filter for score in judged)
+    said = {name: _scored([s for s in judged if s.filter == name]) for name in names}
+    worst = min(judged, key=lambda score: score.paired.difference if score.paired else 0.0).filter
+    alike = len(set(said.values())) == 1 and {score.filter for score in scores} == set(said)
+    return f"{task}{'' if alike else f' ({worst})'} {said[worst]}"
+
+
+def _scored(scores: Sequence[Score]) -> str:
+    """What scenarios score, over how many questions, and the reference on the same ones."""
+    shares = span((score.score for score in scores), percent)
+    said = f"{shares} over {questions(score.questions for score in scores)}"
+    beside = [s.reference_score for s in scores if s.reference_score is not None]
+    return f"{said} (reference {span(beside, percent)})" if beside else said
 
 
 def _by_leg(check: Check, count: str) -> list[int]:
@@ -52,11 +73,12 @@ def _smallest_margin(checks: Sequence[Check]) -> str:
     judged = [(c, c.limits[c.tightest]) for c in checks if c.tightest is not None]
     finite = [(c, o) for c, o in judged if o.margin is not None]
     if not finite:
-        return "; every judged value is exactly 0." if judged else "."
+        exact = judged and all(outcome.value == 0 for _, outcome in judged)
+        return "; every judged value is exactly 0." if exact else "."
     check, outcome = min(finite, key=lambda pair: pair[1].margin or 0.0)
     return (
         f"; the smallest margin is {margin_text(outcome)} ({check.tightest} of {check.scenario}: "
-        f"{number(outcome.value)}, limit {limit_text(outcome.limit)})."
+        f"{against_limit(check.tightest or '', outcome)})."
     )
 
 

@@ -51,24 +51,26 @@ class Ink:
         """`text` as it is: nothing in it is markup."""
         return Text(self.plain(text), style=style)
 
-    def token(self, text: str, cells: int) -> Text:
-        """A token in quotes, in one line of at most `cells`; backslashes are doubled."""
+    def token(self, text: str, cells: int, tail: int = 0) -> Text:
+        """A token, or an output, in quotes and in one line of at most `cells`, of which `tail` are
+        kept for its end; backslashes are doubled."""
         inner = "".join("\\\\" if c == "\\" else _visible(c) for c in text)
         if inner and unicodedata.category(inner[0]).startswith("M"):
             inner = _escape(inner[0]) + inner[1:]  # it would melt into the quote
         inner = inner if self.unicode else _ascii(inner)
         quote = '"' if "'" in inner and '"' not in inner else "'"
-        return Text(f"{quote}{self._cut(inner, cells - 2)}{quote}")
+        return Text(f"{quote}{self._cut(inner, cells - 2, tail)}{quote}")
 
-    def line(self, text: str, cells: int, style: str = "") -> Text:
-        """`text` in one line of at most `cells`."""
-        return Text(self._cut(self.plain(" ".join(text.split())), cells), style=style)
+    def line(self, text: str, cells: int, style: str = "", tail: int = 0) -> Text:
+        """`text` in one line of at most `cells`, of which `tail` are kept for its end."""
+        return Text(self._cut(self.plain(" ".join(text.split())), cells, tail), style=style)
 
-    def _cut(self, shown: str, cells: int) -> str:
+    def _cut(self, shown: str, cells: int, tail: int = 0) -> str:
         if cell_len(shown) <= cells:
             return shown
         dots = self.plain("…")
-        return set_cell_size(shown, max(cells - len(dots), 1)) + dots
+        end = set_cell_size(shown[::-1], tail)[::-1]
+        return set_cell_size(shown, max(cells - len(dots) - tail, 1)) + dots + end
 
     def heading(self, title: str) -> Padding:
         """The line that opens a section."""

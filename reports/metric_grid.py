@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from linattn_verify.checks.result import LimitOutcome
 from linattn_verify.configs.legs import Leg
 from linattn_verify.configs.metrics import STATISTICS, Segment
-from linattn_verify.reports.document import Check
+from linattn_verify.reports.document import Check, Report
 
 _SEGMENTS = (Segment.FIRST, *(s for s in Segment if s is not Segment.FIRST))
 
@@ -54,6 +54,11 @@ def grids(metrics: Mapping[str, float | None], limits: Mapping[str, LimitOutcome
         )
         for leg in ordered(by_leg, Leg)
     ]
+
+
+def measured(report: Report) -> list[Check]:
+    """The checks that have numbers for tables of metrics; what tasks have goes beside scores."""
+    return [c for c in report.checks if (c.metrics or c.limits) and not c.scores]
 
 
 def by_leg(check: Check) -> bool:

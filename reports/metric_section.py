@@ -9,7 +9,15 @@ from linattn_verify.configs.metrics import STATISTICS
 from linattn_verify.reports.document import Check, Report
 from linattn_verify.reports.ink import Ink
 from linattn_verify.reports.limit_origins import limit_origins
-from linattn_verify.reports.metric_grid import Cell, Grid, Group, column_blocks, grids, groups
+from linattn_verify.reports.metric_grid import (
+    Cell,
+    Grid,
+    Group,
+    column_blocks,
+    grids,
+    groups,
+    measured,
+)
 from linattn_verify.reports.numbers import limit_text, margin_mark, number
 
 LEGEND = (
@@ -24,19 +32,19 @@ _LIMIT = "limit ≤"
 
 def metric_section(report: Report, ink: Ink) -> Iterator[RenderableType]:
     """One part for each check and scenario that measured something."""
-    measured = [check for check in report.checks if check.metrics or check.limits]
-    if not measured:
+    checks = measured(report)
+    if not checks:
         return
     yield ink.heading("Metrics by scenario")
     yield ink.text(LEGEND, "dim")
-    for check in measured:
+    for check in checks:
         yield Text("")
         versus = f" vs {check.reference}" if check.reference else ""
         yield ink.text(f"■ {check.scenario}{versus} · {check.name} · {check.verdict.value}", "bold")
         for grid in grids(check.metrics, check.limits):
             yield from _grid(grid, ink)
-    yield from _statistics(measured, ink)
-    yield from limit_origins(measured, ink)
+    yield from _statistics(checks, ink)
+    yield from limit_origins(checks, ink)
 
 
 def _grid(grid: Grid, ink: Ink) -> Iterator[Text]:
@@ -94,9 +102,9 @@ def _column_width(grid: Grid, statistic: str, ink: Ink) -> int:
     return max(len(statistic), *limits, *(len(ink.plain(_shown(cell))) for cell in cells))
 
 
-def _statistics(measured: list[Check], ink: Ink) -> Iterator[RenderableType]:
+def _statistics(checks: list[Check], ink: Ink) -> Iterator[RenderableType]:
     """What the names of the columns mean."""
-    used = {name.rsplit(".", 1)[-1] for c in measured for name in (*c.metrics, *c.limits)}
+    used = {name.rsplit(".", 1)[-1] for c in checks for name in (*c.metrics, *c.limits)}
     table = ink.table("Statistic", "What it says")
     for name, meaning in STATISTICS.items():
         if name in used:

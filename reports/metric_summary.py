@@ -13,7 +13,7 @@ from linattn_verify.reports.check_section import worst_first
 from linattn_verify.reports.document import Check, Report
 from linattn_verify.reports.ink import Ink
 from linattn_verify.reports.limit_origins import limit_origins
-from linattn_verify.reports.metric_grid import Cell, Grid, by_leg, grids, ordered
+from linattn_verify.reports.metric_grid import Cell, Grid, by_leg, grids, measured, ordered
 from linattn_verify.reports.numbers import limit_text, margin_mark, number
 
 LEGEND = (
@@ -42,22 +42,22 @@ class _Row:
 
 def metric_summary(report: Report, ink: Ink) -> Iterator[RenderableType]:
     """A table for each scenario that was measured by leg, then those with a few numbers each."""
-    measured = [check for check in report.checks if check.metrics or check.limits]
-    if not measured:
+    checks = measured(report)
+    if not checks:
         return
     yield ink.heading("Metrics by scenario")
-    limits = [outcome for check in measured for outcome in check.limits.values()]
+    limits = [outcome for check in checks for outcome in check.limits.values()]
     broken = any(not outcome.holds for outcome in limits)
     yield ink.text(LEGEND + (BROKEN if broken else ""), "dim")
-    legged = worst_first([check for check in measured if by_leg(check)])
+    legged = worst_first([check for check in checks if by_leg(check)])
     zero = _zero_everywhere(legged)
     if zero:
         yield ink.text(f"Exactly 0 in every scenario, leg and segment: {_named(zero)}.")
     for alike in _alike(legged):
         yield Text("")
         yield from _scenario(alike, [row.statistic for row in zero], ink)
-    yield from agreement_tables([check for check in measured if not by_leg(check)], ink)
-    yield from limit_origins(measured, ink, brief=True)
+    yield from agreement_tables([check for check in checks if not by_leg(check)], ink)
+    yield from limit_origins(checks, ink, brief=True)
 
 
 def _zero_everywhere(checks: Sequence[Check]) -> list[_Row]:

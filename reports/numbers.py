@@ -1,6 +1,7 @@
 """How numbers are written, so that they line up and never look better than they are."""
 
 import math
+from collections.abc import Callable, Iterable
 
 from linattn_verify.checks.result import LimitOutcome
 
@@ -25,6 +26,40 @@ def limit_text(limit: float) -> str:
     """`limit` without trailing zeros: 0.15, 1.2, 1e-4."""
     mantissa, _, exponent = f"{limit:.4g}".partition("e")
     return f"{mantissa}e{int(exponent)}" if exponent else mantissa
+
+
+def percent(share: float) -> str:
+    """A share of questions as 85.9 %."""
+    return f"{100 * share:.1f} %"
+
+
+def points(share: float) -> str:
+    """A difference of shares in percentage points, signed."""
+    return f"{100 * share:+.1f}"
+
+
+def span(values: Iterable[float], text: Callable[[float], str]) -> str:
+    """The smallest and the largest of `values`, once where they read the same."""
+    found = sorted(values)
+    return " to ".join(dict.fromkeys((text(found[0]), text(found[-1]))))
+
+
+def questions(counts: Iterable[int]) -> str:
+    """How many questions: 64 questions, 60 to 64 questions."""
+    said = span(counts, lambda count: f"{count:,}")
+    return f"{said} question{'' if said == '1' else 's'}"
+
+
+def against_limit(metric: str, outcome: LimitOutcome) -> str:
+    """Value and limit in the unit of `metric`: the limits of tasks are shares of the questions."""
+    kind, value = metric.rpartition(".")[2], outcome.value
+    if kind == "drop":
+        drop = number(None if value is None else 100 * value)
+        return f"up to {drop} points, limit {limit_text(100 * outcome.limit)} points"
+    if kind == "min_score":
+        score = number(None) if value is None else percent(value)
+        return f"{score}, at least {limit_text(100 * outcome.limit)} %"
+    return f"{number(value)}, limit {limit_text(outcome.limit)}"
 
 
 def margin_text(outcome: LimitOutcome) -> str:

@@ -28,12 +28,14 @@ from linattn_verify.reports.scenario_section import (
     proof_section,
     scenario_section,
 )
+from linattn_verify.reports.score_section import score_section, score_summary
 from linattn_verify.reports.settings_section import settings_section, settings_summary
 from linattn_verify.reports.worst_section import worst_section, worst_summary
 
 FULL = (
     check_section,
     failure_section,
+    score_section,
     metric_section,
     worst_section,
     proof_section,
@@ -48,6 +50,7 @@ FULL = (
 COMPACT = (
     check_summary,
     failure_section,
+    score_summary,
     metric_summary,
     worst_summary,
     proof_summary,
@@ -63,7 +66,7 @@ NARROWEST = 60
 
 def render(report: Report, console: Console, full: bool = False) -> None:
     """Print the report, in ASCII where the console's encoding has no more. The compact page has
-    every check, statistic, limit and proof; the full one also every segment."""
+    every check, score, statistic, limit and proof; the full one also every segment and flip."""
     width = max(console.width, NARROWEST)
     ink = Ink(width=width, unicode=console.encoding.lower().startswith("utf"))
     for part in _parts(report, ink, full):

@@ -12,6 +12,10 @@ import pytest
 
 from linattn_verify.workloads.checkpoint import embedded_checkpoint
 
+PROMPTS_ONLY = ("--model", "random", "--skip", "task_score")
+"""Qwen3.5-0.8B's shape, which the trained model is not, and no task: what a run without a score
+costs."""
+
 
 @dataclass(frozen=True)
 class Invocation:
@@ -54,13 +58,13 @@ def invoke(folder: Path, *arguments: str, timeout: float = 600, **environment: s
 
 @pytest.fixture(scope="session")
 def checkpoint(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The embedded model's folder, made in a folder of this session."""
+    """The random model's folder, made in a folder of this session."""
     return embedded_checkpoint(tmp_path_factory.mktemp("models"))
 
 
 @pytest.fixture(scope="session")
 def clean_run(tmp_path_factory: pytest.TempPathFactory) -> Invocation:
-    """The main job as a user starts it: the embedded model, every scenario, every check."""
+    """The main job as a user starts it: the trained model, every scenario, every check."""
     return invoke(tmp_path_factory.mktemp("runs") / "clean")
 
 

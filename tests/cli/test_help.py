@@ -8,7 +8,10 @@ from pathlib import Path
 
 import pytest
 
-HEAVY = ("numpy", "pandas", "psutil", "pyarrow", "pydantic", "rich", "torch", "vllm", "yaml")
+HEAVY = (
+    "datasets", "lm_eval", "numpy", "pandas", "psutil", "pyarrow", "pydantic", "rich", "scipy",
+    "torch", "vllm", "yaml",
+)  # fmt: skip
 MODULES = """
 import json, sys
 from linattn_verify.cli.main import entry
@@ -57,6 +60,15 @@ def test_help_of_run_says_what_the_exit_codes_mean() -> None:
     ended = subprocess.run([*script(), "run", "--help"], capture_output=True, text=True, check=True)
     text = " ".join(ended.stdout.split())
     for part in ("0 all PASS", "1 a FAIL", "2 bad usage", "3 VACUOUS", "4 ERROR"):
+        assert part in text
+
+
+def test_help_of_run_names_every_flag_about_tasks_and_the_embedded_models() -> None:
+    ended = subprocess.run([*script(), "run", "--help"], capture_output=True, text=True, check=True)
+    text = " ".join(ended.stdout.split())
+    for part in ("--task NAME", "--limit", "--num-fewshot", "--max-gen-toks", "--min-score",
+                 "--chat-template", "--enable-thinking", "--gsm8k-data DIR", "[default: gsm8k]",
+                 "pocket (trained)", "random (random weights)", "[default: pocket]"):  # fmt: skip
         assert part in text
 
 

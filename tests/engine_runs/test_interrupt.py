@@ -12,13 +12,14 @@ import psutil
 import pytest
 
 from linattn_verify.traces.store import read_trace
+from tests.conftest import PROMPTS_ONLY
 
 pytestmark = pytest.mark.engine
 
 
 def start(folder: Path, prompts: Path) -> subprocess.Popen[str]:
     """A run that would hang in its first chunked scenario."""
-    flags = ["--out", str(folder), "--prompts", str(prompts), "--budgets", "64"]
+    flags = ["--out", str(folder), *PROMPTS_ONLY, "--prompts", str(prompts), "--budgets", "64"]
     flags += ["--only", "chunked_prefill", "--inject", "chunked@64=hang_at_edges"]
     return subprocess.Popen(
         [sys.executable, "-m", "linattn_verify.cli", "run", *flags],

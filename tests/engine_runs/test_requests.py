@@ -11,7 +11,7 @@ from linattn_verify.engine.messages import Prepare
 from linattn_verify.engine.process import EngineFailure, EngineProcess
 from linattn_verify.traces.store import read_trace
 from linattn_verify.workloads.prompts import Prompt
-from tests.conftest import Invocation, invoke
+from tests.conftest import PROMPTS_ONLY, Invocation, invoke
 from tests.families import make_checkpoint
 
 pytestmark = pytest.mark.engine
@@ -28,7 +28,7 @@ pytestmark = pytest.mark.engine
 def test_a_request_that_cannot_be_is_refused_with_exit_code_2(
     tmp_path: Path, short_prompts: Path, flags: list[str], said: str
 ) -> None:
-    run = invoke(tmp_path / "run", "--prompts", str(short_prompts), *flags)
+    run = invoke(tmp_path / "run", *PROMPTS_ONLY, "--prompts", str(short_prompts), *flags)
     assert run.code == 2, run.out + run.err
     assert said in run.err and "Traceback" not in run.err
     assert not run.folder.exists()
@@ -69,7 +69,15 @@ def test_a_budget_above_every_prompt_and_prompts_below_a_block_prove_nothing(
 ) -> None:
     run = invoke(
         tmp_path / "run",
-        *("--prompts", str(short_prompts), "--budgets", "4096", "--decode-tokens", "3"),
+        *(
+            *PROMPTS_ONLY,
+            "--prompts",
+            str(short_prompts),
+            "--budgets",
+            "4096",
+            "--decode-tokens",
+            "3",
+        ),
         *("--only", "chunked_prefill", "--only", "prefix_cache"),
     )
     assert run.code == 3, run.out + run.err
@@ -82,7 +90,9 @@ def test_a_budget_above_every_prompt_and_prompts_below_a_block_prove_nothing(
 def test_what_the_engine_cannot_do_is_unsupported_and_named(
     tmp_path: Path, short_prompts: Path
 ) -> None:
-    run = invoke(tmp_path / "run", "--prompts", str(short_prompts), "--dtype", "float32")
+    run = invoke(
+        tmp_path / "run", *PROMPTS_ONLY, "--prompts", str(short_prompts), "--dtype", "float32"
+    )
     assert run.code == 3, run.out + run.err
     assert run.report["verdict"] == "UNSUPPORTED"
     assert "requires BF16" in run.out
@@ -93,7 +103,7 @@ def test_a_setting_that_the_engine_changes_fails_effective_config(
 ) -> None:
     run = invoke(
         tmp_path / "run",
-        *("--prompts", str(short_prompts), "--engine-arg", "block_size=128"),
+        *(*PROMPTS_ONLY, "--prompts", str(short_prompts), "--engine-arg", "block_size=128"),
         *("--only", "effective_config", "--decode-tokens", "3", "--budgets", "64"),
     )
     assert run.code == 1, run.out + run.err
@@ -137,7 +147,15 @@ def test_a_platform_guard_that_switches_caching_off_is_found(
     (guard / "sitecustomize.py").write_text(GUARD)
     run = invoke(
         tmp_path / "run",
-        *("--prompts", str(short_prompts), "--skip", "chunked_prefill", "--decode-tokens", "3"),
+        *(
+            *PROMPTS_ONLY,
+            "--prompts",
+            str(short_prompts),
+            "--skip",
+            "chunked_prefill",
+            "--decode-tokens",
+            "3",
+        ),
         *("--budgets", "64"),
         PYTHONPATH=str(guard),
     )
@@ -154,7 +172,15 @@ def two_ways(
 ) -> tuple[Invocation, Invocation]:
     """The same budgets on one shared engine, and on an engine each."""
     folder = tmp_path_factory.mktemp("isolate")
-    flags = ["--prompts", str(short_prompts), "--budgets", "48", "--only", "chunked_prefill"]
+    flags = [
+        *PROMPTS_ONLY,
+        "--prompts",
+        str(short_prompts),
+        "--budgets",
+        "48",
+        "--only",
+        "chunked_prefill",
+    ]
     return invoke(folder / "shared", *flags), invoke(folder / "isolated", *flags, "--isolate")
 
 
@@ -178,7 +204,15 @@ def test_json_to_standard_output_is_all_that_is_there(
     model = make_checkpoint("qwen3", "bfloat16", checkpoint, tmp_path / "qwen3")
     run = invoke(
         tmp_path / "run",
-        *("--model", str(model), "--prompts", str(short_prompts), "--budgets", "64,33"),
+        *(
+            *PROMPTS_ONLY,
+            "--model",
+            str(model),
+            "--prompts",
+            str(short_prompts),
+            "--budgets",
+            "64,33",
+        ),
         *("--engine-arg", "block_size=32", "--json", "-"),
     )
     assert run.code == 0, run.out + run.err

@@ -29,7 +29,10 @@ from linattn_verify.reports.document import (
     Report,
     Workload,
 )
+from linattn_verify.reports.terminal import render_text
 from linattn_verify.traces.outcome import Outcome, Status
+from tests.reports.pages import compact
+from tests.reports.task_results import BETTER, FILTERS, STEADY, WORSE, flip_of, score_of, scored
 
 NOISE = "four times the largest value in 20 healthy runs of 7 model families in bfloat16"
 IDENTICAL = "nothing has been continued in a first chunk, so only kernel shapes differ"
@@ -338,6 +341,23 @@ def unmeasured() -> Made:
     return Made(results=(result,))
 
 
+def with_tasks() -> Made:
+    """Prompts and a task, both as they should be; two questions flip in chunks."""
+    flips = (
+        *(flip_of(name) for name in FILTERS),
+        flip_of(question=40, change="gained", parted_at=3, reference_lead=1.25),
+        flip_of(question=41, change="gained", parted_at=None, reference_lead=None),
+    )
+    return Made(
+        results=(
+            comparison("chunked@256"),
+            scored("full"),
+            scored("chunked@256", BETTER, flips),
+            scored("warm", STEADY),
+        )
+    )
+
+
 MAKERS: dict[str, Callable[[], Made]] = {
     "pass": Made,
     "fail": lambda: Made(
@@ -352,6 +372,27 @@ MAKERS: dict[str, Callable[[], Made]] = {
     "crash": crashed,
     "unmeasured": unmeasured,
     "nothing judged": lambda: Made(results=(), proofs={}),
+    "tasks": with_tasks,
+    "tasks that fail": lambda: Made(
+        results=(
+            scored("full"),
+            scored(
+                "chunked@256",
+                WORSE,
+                tuple(flip_of(question=n) for n in range(15)),
+                verdict=Verdict.FAIL,
+                message="strict-match: a real drop",
+                scores=tuple(score_of(name, WORSE, verdict=Verdict.FAIL) for name in FILTERS),
+            ),
+            scored(
+                "warm",
+                STEADY,
+                verdict=Verdict.INCONCLUSIVE,
+                message="made up",
+                scores=tuple(score_of(n, STEADY, verdict=Verdict.INCONCLUSIVE) for n in FILTERS),
+            ),
+        )
+    ),
     "dense": lambda: Made(linear_attention=False, notes=("A note of the run.",)),
 }
 
@@ -383,3 +424,17 @@ def made() -> Callable[..., Report]:
 def compared() -> Callable[..., CheckResult]:
     """`compared("warm", 0.5)`: a scenario compared with `full`, at that share of the noise."""
     return comparison
+
+
+@pytest.fixture(params=[compact, render_text], ids=["compact", "full"], scope="module")
+def page(request: pytest.FixtureRequest) -> Callable[..., str]:
+    """Either page, as a function of report and width; each is rendered once."""
+    rendered: dict[tuple[int, int], tuple[Report, str]] = {}
+
+    def shown(report: Report, width: int = 80) -> str:
+        key = id(report), width
+        if key not in rendered:
+            rendered[key] = report, request.param(report, width)
+        return rendered[key][1]
+
+    return shown

@@ -7,9 +7,20 @@ import pytest
 from linattn_verify.checks.evidence import EngineSettings
 from linattn_verify.checks.result import CheckResult, LimitOutcome, Verdict
 from linattn_verify.reports.document import Report
-from linattn_verify.reports.numbers import duration, limit_text, margin_text, number
+from linattn_verify.reports.numbers import (
+    against_limit,
+    duration,
+    limit_text,
+    margin_text,
+    number,
+    percent,
+    points,
+    questions,
+    span,
+)
 from linattn_verify.reports.settings import engine_section, plain
 from linattn_verify.traces.outcome import Outcome, Status
+from tests.reports.task_results import BETTER, STEADY, score_of, scored
 
 Make = Callable[..., Report]
 
@@ -72,6 +83,34 @@ def test_a_pass_names_checks_positions_and_smallest_margin(made: Make) -> None:
         "positions compared in 6 requests judged; the smallest margin is ×3.6 "
         "(prompt.edge+0.kl_k3 of chunked@256: 2.8e-4, limit 0.001)."
     )
+
+
+def test_a_pass_says_what_tasks_score(made: Make) -> None:
+    """55 and 56 of 64; the interval leaves room for a drop of 5.66 points, a limit of 10."""
+    headline = made("tasks").headline
+    assert headline.endswith(
+        "; gsm8k 85.9 % to 87.5 % over 64 questions (reference 85.9 %); the smallest margin is "
+        "×1.7 (strict-match.drop of gsm8k/warm: up to 5.66 points, limit 10 points)."
+    )
+
+
+def test_filters_that_score_otherwise_are_named_by_the_one_that_comes_off_worst(
+    made: Make,
+) -> None:
+    scores = (score_of("strict-match", BETTER), score_of("flexible-extract", STEADY))
+    both = scored("warm", STEADY, scores=scores)
+    assert (
+        "; gsm8k (flexible-extract) 85.9 % over 64 questions (reference 85.9 %); "
+        in made("pass", results=(scored("full"), both)).headline
+    )
+    useless = score_of("strict-match", verdict=Verdict.VACUOUS, reference_score=0.0, score=0.0)
+    one = scored("warm", STEADY, scores=(useless, scores[1]))
+    assert "; gsm8k (flexible-extract) 85.9 %" in made("pass", results=(one,)).headline
+
+
+def test_a_reference_alone_is_a_score_too(made: Make) -> None:
+    headline = made("pass", results=(scored("full"),)).headline
+    assert headline == "task_score holds; gsm8k 85.9 % over 64 questions."
 
 
 def test_engines_that_were_judged_are_no_scenarios(made: Make) -> None:
@@ -176,6 +215,27 @@ def test_a_margin_is_rounded_down(value: float | None, margin: float | None, tex
     holds = value is not None and value <= 1
     outcome = LimitOutcome(value=value, limit=1, origin="made", holds=holds, margin=margin)
     assert margin_text(outcome) == text
+
+
+@pytest.mark.parametrize(
+    ("metric", "value", "text"),
+    [
+        ("strict-match.drop", 0.0566, "up to 5.66 points, limit 10 points"),
+        ("strict-match.acc.drop", 0.0, "up to 0 points, limit 10 points"),
+        ("strict-match.drop", None, "up to n/a points, limit 10 points"),
+        ("min_score", 0.875, "87.5 %, at least 10 %"),
+        ("prompt.all.mean", 0.0566, "0.0566, limit 0.1"),
+    ],
+)
+def test_a_value_and_its_limit_in_their_unit(metric: str, value: float | None, text: str) -> None:
+    outcome = LimitOutcome(value=value, limit=0.1, origin="made", holds=True, margin=None)
+    assert against_limit(metric, outcome) == text
+
+
+def test_shares_and_spans() -> None:
+    assert [percent(55 / 64), points(1 / 64), points(-0.05)] == ["85.9 %", "+1.6", "-5.0"]
+    assert [questions([64, 64]), questions([50, 1319])] == ["64 questions", "50 to 1,319 questions"]
+    assert span([0.875, 0.859, 0.8592], percent) == "85.9 % to 87.5 %"
 
 
 def test_limits_and_durations() -> None:

@@ -11,6 +11,7 @@ from linattn_verify.checks.result import CheckResult, Proof, Verdict, WorstToken
 from linattn_verify.reports.document import Phase, Report
 from linattn_verify.reports.numbers import limit_text, margin_mark, margin_text, number
 from linattn_verify.reports.terminal import render, render_text
+from tests.reports.pages import compact
 
 Make = Callable[..., Report]
 Page = Callable[..., str]
@@ -32,27 +33,6 @@ HOSTILE = {
     "wide": ("漢字" * 99, "漢字漢字"),
     "empty": ("", "''"),
 }
-
-
-def compact(report: Report, width: int = 80) -> str:
-    """What a terminal shows, as `render_text` gives the full page."""
-    page = StringIO()
-    render(report, Console(file=page, width=width, color_system=None))
-    return "\n".join(line.rstrip() for line in page.getvalue().splitlines()) + "\n"
-
-
-@pytest.fixture(params=[compact, render_text], ids=["compact", "full"], scope="module")
-def page(request: pytest.FixtureRequest) -> Page:
-    """Either page, as a function of report and width; each is rendered once."""
-    rendered: dict[tuple[int, int], tuple[Report, str]] = {}
-
-    def shown(report: Report, width: int = 80) -> str:
-        key = id(report), width
-        if key not in rendered:
-            rendered[key] = report, request.param(report, width)
-        return rendered[key][1]
-
-    return shown
 
 
 @pytest.mark.parametrize("width", [80, 120])
