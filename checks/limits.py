@@ -65,6 +65,11 @@ def described(metric: str, outcome: LimitOutcome) -> str:
     return f"{metric} {outcome.value:.4g} (limit {outcome.limit:.4g}{margin})"
 
 
+def points(share: float) -> str:
+    """A difference of shares in percentage points, with its sign."""
+    return f"{100 * share:+.1f}"
+
+
 def room(outcome: LimitOutcome) -> float:
     """The margin, as a number to sort by: a value that could not be measured comes first."""
     if outcome.value is None:

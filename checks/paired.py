@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from scipy.optimize import brentq
 from scipy.stats import binomtest, norm
 
+from linattn_verify.checks.limits import points
 from linattn_verify.checks.result import Paired, Verdict
 
 CONFIDENCE = 0.95
@@ -167,8 +168,3 @@ def _reason(verdict: Verdict, paired: Paired, margin: float, real: bool) -> str:
         f"{difference} points does not exclude {limit}; {sides}; this run {could}, some "
         f"{paired.questions_needed} questions would settle it"
     )
-
-
-def points(share: float) -> str:
-    """A difference of shares in percentage points, with its sign."""
-    return f"{100 * share:+.1f}"

@@ -74,6 +74,7 @@ class _About:
     def __init__(self, record: TraceRecord, prompts: tuple[str, ...]) -> None:
         self.record = record
         self.prompts = prompts
+        self.of_task = record.table == "answers"
 
     def one_step(self) -> Proof:
         return self._every(
@@ -98,6 +99,10 @@ class _About:
             f"floor((tokens - 1) / {size}) * {size} cached tokens for every request",
             lambda r: _off_law(r, size),
             "requests as the block size predicts",
+            hint="; where the pool holds too few blocks for all prompts, raise kv_cache_gib in a "
+            "profile or ask fewer (--limit)"
+            if self.of_task
+            else "",
         )
 
     def some_hit(self) -> Proof:
@@ -159,15 +164,17 @@ class _About:
         offence: Callable[[RequestRecord], str | None],
         what: str,
         among: Iterable[RequestRecord] | None = None,
+        hint: str = "",
     ) -> Proof:
-        """Holds where `offence` finds nothing in any of at least one record; names the first."""
+        """Holds where `offence` finds nothing in any of at least one record; names the first, and
+        adds the `hint`."""
         records = list(self.record.requests if among is None else among)
         offences = [(r, text) for r in records if (text := offence(r))]
         good = f"{len(records) - len(offences)} of {len(records)}"
         observed = f"{good} {what}"
         if offences:
             record, text = offences[0]
-            observed = f"{good}; {self._called(record)}: {text}"
+            observed = f"{good}; {self._called(record)}: {text}{hint}"
         holds = bool(records) and not offences
         return Proof(name=name, expected=expected, observed=observed, holds=holds)
 

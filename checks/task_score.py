@@ -19,8 +19,16 @@ from linattn_verify.checks.judging import refusal, result_of
 from linattn_verify.checks.limits import judge_floor, judge_limit
 from linattn_verify.checks.paired import Table, compare_paired
 from linattn_verify.checks.registry import check
-from linattn_verify.checks.result import CheckResult, Flip, LimitOutcome, Score, Verdict, overall
-from linattn_verify.checks.usable import NOT_BINARY, Use, right_or_wrong, usefulness
+from linattn_verify.checks.result import (
+    CheckResult,
+    Flip,
+    LimitOutcome,
+    Paired,
+    Score,
+    Verdict,
+    overall,
+)
+from linattn_verify.checks.usable import NOT_BINARY, Use, mean_score, right_or_wrong, usefulness
 from linattn_verify.configs.plan import Scenario
 
 NAME = "task_score"
@@ -116,7 +124,8 @@ def _candidate(
         if use.verdict is not Verdict.PASS:
             scores.append(_score(own.task, key, rows, use, theirs[key]))
             continue
-        scores.append(_held_to_floor(_paired_score(own.task, key, both, evidence), evidence))
+        score = _paired_score(own.task, key, rows.loc[both.index], theirs[key], evidence)
+        scores.append(_held_to_floor(score, evidence))
         limits[_limit_name(key, uses)] = _drop(scores[-1], evidence.profile.task.margin)
         flips += flips_of(key[0], own, reference, both)
     verdict, message = _verdict(scores)
@@ -163,46 +172,43 @@ def _score(
     rows: pd.DataFrame,
     use: Use,
     theirs: pd.DataFrame | None = None,
+    paired: Paired | None = None,
 ) -> Score:
-    """Scores that are not compared: the reference's own, or beside one that is of no use."""
+    """One metric under one filter; without `paired` it is not compared: the reference's own, or
+    beside one that is of no use."""
     return Score(
         task=task,
         filter=key[0],
         metric=key[1],
         questions=len(rows),
-        score=float(rows["score"].mean()),
-        reference_score=None if theirs is None else float(theirs["score"].mean()),
+        score=mean_score(rows),
+        reference_score=None if theirs is None else mean_score(theirs),
         invalid=int((~rows["valid"]).sum()),
         reference_invalid=None if theirs is None else int((~theirs["valid"]).sum()),
         verdict=use.verdict,
         reason=use.reason,
-        paired=None,
-    )
-
-
-def _paired_score(task: str, key: tuple[str, str], both: pd.DataFrame, evidence: Evidence) -> Score:
-    """One metric under one filter, compared question by question."""
-    ours, theirs = both["score_candidate"] == 1.0, both["score_reference"] == 1.0
-    table = Table(
-        both_right=int((ours & theirs).sum()),
-        lost=int((~ours & theirs).sum()),
-        gained=int((ours & ~theirs).sum()),
-        both_wrong=int((~ours & ~theirs).sum()),
-    )
-    verdict, reason, paired = compare_paired(table, evidence.profile.task.margin)
-    return Score(
-        task=task,
-        filter=key[0],
-        metric=key[1],
-        questions=table.n,
-        score=float(ours.mean()),
-        reference_score=float(theirs.mean()),
-        invalid=int((~both["valid_candidate"]).sum()),
-        reference_invalid=int((~both["valid_reference"]).sum()),
-        verdict=verdict,
-        reason=reason,
         paired=paired,
     )
+
+
+def _paired_score(
+    task: str,
+    key: tuple[str, str],
+    ours: pd.DataFrame,
+    reference: pd.DataFrame,
+    evidence: Evidence,
+) -> Score:
+    """One metric under one filter, compared question by question."""
+    theirs = reference.loc[ours.index]
+    right, right_there = ours["score"] == 1.0, theirs["score"] == 1.0
+    table = Table(
+        both_right=int((right & right_there).sum()),
+        lost=int((~right & right_there).sum()),
+        gained=int((right & ~right_there).sum()),
+        both_wrong=int((~right & ~right_there).sum()),
+    )
+    verdict, reason, paired = compare_paired(table, evidence.profile.task.margin)
+    return _score(task, key, ours, Use(verdict, reason), theirs, paired)
 
 
 def _floor(scores: Sequence[Score], evidence: Evidence) -> dict[str, LimitOutcome]:

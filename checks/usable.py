@@ -35,7 +35,7 @@ def usefulness(reference: Answered, rules: TaskRules) -> dict[tuple[str, str], U
 def _use(reference: Answered, rows: pd.DataFrame, rules: TaskRules) -> Use:
     outputs = [output.text for output in reference.outputs.values()]
     cut, free = reference.cut(), reference.free()
-    score, invalid = float(rows["score"].mean()), int((~rows["valid"]).sum())
+    score, invalid = mean_score(rows), int((~rows["valid"]).sum())
     if not right_or_wrong(rows):
         return NOT_BINARY
     if cut > rules.most_unusable * free:
@@ -48,6 +48,11 @@ def _use(reference: Answered, rows: pd.DataFrame, rules: TaskRules) -> Use:
         what = f"the reference scores {score:.1%}, so it has next to nothing to lose"
         return Use(Verdict.VACUOUS, f"{what}: {hint_for_zero()}")
     return Use(Verdict.PASS)
+
+
+def mean_score(rows: pd.DataFrame) -> float:
+    """The mean of the scores, without the rounding of the table's 32 bits."""
+    return float(rows["score"].astype("float64").mean())
 
 
 def right_or_wrong(rows: pd.DataFrame) -> bool:

@@ -17,10 +17,14 @@ def nearest(word: str, choices: Iterable[str]) -> str | None:
 
 
 def unknown(kind: str, word: str, choices: Iterable[str], where: str = "") -> UsageError:
-    """A UsageError for a name that is not among `choices`: suggests the nearest, lists up to 20."""
+    """A UsageError for a name that is not among `choices`: suggests the nearest, and lists all, or
+    of more than 20 those that look like it."""
     known = sorted(choices)
-    listed = ", ".join(known[:_LISTED]) + (", …" if len(known) > _LISTED else "")
     close = nearest(word, known)
+    listed = ", ".join(known)
+    if len(known) > _LISTED:
+        alike = difflib.get_close_matches(word, known, n=_LISTED, cutoff=0.3) or known[:_LISTED]
+        listed = f"{', '.join(alike)}, and {len(known) - len(alike):,} more"
     hint = f" Did you mean {close!r}?" if close else ""
     place = f" in {where}" if where else ""
     return UsageError(f"Unknown {kind} {word!r}{place}.{hint} Known: {listed}.")

@@ -9,7 +9,7 @@ from linattn_verify.configs.plan import Kind
 from linattn_verify.configs.strict import Strict
 from linattn_verify.traces.outcome import Status
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 
 
 def _encodable(text: object) -> object:

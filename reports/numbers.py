@@ -33,11 +33,6 @@ def percent(share: float) -> str:
     return f"{100 * share:.1f} %"
 
 
-def points(share: float) -> str:
-    """A difference of shares in percentage points, signed."""
-    return f"{100 * share:+.1f}"
-
-
 def span(values: Iterable[float], text: Callable[[float], str]) -> str:
     """The smallest and the largest of `values`, once where they read the same."""
     found = sorted(values)

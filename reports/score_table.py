@@ -7,10 +7,11 @@ from rich.cells import cell_len
 from rich.console import RenderableType
 from rich.text import Text
 
+from linattn_verify.checks.limits import points
 from linattn_verify.checks.result import Paired, Score
 from linattn_verify.reports.document import Check
 from linattn_verify.reports.ink import VERDICT_STYLES, Ink
-from linattn_verify.reports.numbers import number, percent, points, questions
+from linattn_verify.reports.numbers import number, percent, questions
 
 _DISPENSABLE = ("p", "Questions", "Cut", "Invalid")
 """What a narrow console goes without, in this order."""

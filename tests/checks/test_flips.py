@@ -68,13 +68,22 @@ OTHER = 999
         ([*TOKENS[:2], OTHER, *TOKENS[3:]], 2, 0.75),
         ([*TOKENS[:4], OTHER], 4, 1.25),
         ([*TOKENS[:2], OTHER], 2, 0.75),
+        ([TOKENS[0], OTHER, TOKENS[2], OTHER, OTHER], 1, 0.5),
         (list(TOKENS[:3]), 3, 1.0),
         ([], 0, 0.25),
         ([*TOKENS, OTHER], 5, None),
         (list(TOKENS), None, None),
     ],
     ids=[
-        *("first", "third", "last", "third, and shorter", "ends earlier", "empty"),
+        *(
+            "first",
+            "third",
+            "last",
+            "third, and shorter",
+            "second, and later again",
+            "ends earlier",
+            "empty",
+        ),
         *("goes on", "equal"),
     ],
 )

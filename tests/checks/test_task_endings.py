@@ -7,6 +7,7 @@ import pytest
 
 from linattn_verify.checks.registry import checks_named, run_checks
 from linattn_verify.checks.result import Verdict
+from linattn_verify.configs.plan import Plan
 from linattn_verify.traces.outcome import Status
 from tests.checks.task_rows import STRICT
 from tests.checks.task_world import TaskWorld
@@ -92,6 +93,19 @@ def test_nan_in_the_references_outputs_leaves_nothing_to_compare_with(tasks: Tas
         result = tasks.judge(scenario)
         assert result.verdict is Verdict.ERROR
         assert result.message == "gsm8k/full: NaN in 1 of 41 outputs"
+
+
+def test_a_scenario_that_was_planned_without_a_reference_is_our_error(tasks: TaskWorld) -> None:
+    """It must not be taken for the reference itself, which is compared with nothing."""
+    plain, cache = tasks.plan.engines
+    alone = plain.scenarios[1].model_copy(update={"reference": None})
+    plain = plain.model_copy(update={"scenarios": (plain.scenarios[0], alone)})
+    tasks.plan = Plan(engines=(plain, cache))
+    result = tasks.judge()
+    assert (result.verdict, result.message) == (
+        Verdict.ERROR,
+        "gsm8k/chunked@7 was planned without a reference",
+    )
 
 
 def test_without_a_task_the_check_is_vacuous(world: "World") -> None:

@@ -56,9 +56,14 @@ def test_near_zero_is_what_the_profile_says_and_at_least_the_margin(
     assert tasks.judge().verdict is verdict
 
 
-def test_a_tenth_without_an_answer_is_still_of_use(tasks: TaskWorld) -> None:
-    tasks.invalidate("full", [1, 2], "no form at all")  # with the 2 of the strict filter 4 of 41
-    assert tasks.judge("full").verdict is Verdict.PASS
+@pytest.mark.parametrize(("invalid", "strict"), [(4, Verdict.PASS), (5, Verdict.VACUOUS)])
+def test_a_filter_that_finds_no_answer_in_more_than_a_tenth_is_of_no_use(
+    tasks: TaskWorld, invalid: int, strict: Verdict
+) -> None:
+    tasks.invalidate("full", range(invalid - 2), "no form at all")  # 2 others hold no strict one
+    result = tasks.judge("full")
+    assert result.scores[0].invalid == invalid
+    assert [s.verdict for s in result.scores] == [strict, Verdict.PASS]
 
 
 def unusable_by_form(tasks: TaskWorld, output: str) -> str:

@@ -7,7 +7,7 @@ import pytest
 
 from linattn_verify.configs.errors import UsageError
 from linattn_verify.configs.metrics import STATISTICS
-from linattn_verify.configs.profile import BUILT_IN, Profile, TaskRules, load_profile
+from linattn_verify.configs.profile import BUILT_IN, Profile, load_profile
 
 SMALL = """\
 name: small

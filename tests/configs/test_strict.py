@@ -102,3 +102,11 @@ def test_nearest(word: str, expected: str | None) -> None:
 def test_an_unknown_name_lists_the_choices_in_order() -> None:
     text = str(unknown("fruit", "aple", ["pear", "apple"], "the basket"))
     assert text == ("Unknown fruit 'aple' in the basket. Did you mean 'apple'? Known: apple, pear.")
+
+
+def test_of_many_choices_those_that_look_alike_are_listed() -> None:
+    many = [f"zz{i}" for i in range(1234)] + ["apple", "apples", "maple"]
+    text = str(unknown("fruit", "appel", many))
+    assert text == (
+        "Unknown fruit 'appel'. Did you mean 'apple'? Known: apple, apples, maple, and 1,234 more."
+    )

@@ -65,9 +65,10 @@ def grows():
 
 def stands_still():
     say(progress(3))
-    while True:
+    for _ in range(90):
         time.sleep(0.1)
         say(progress(2) + progress(3))
+    say(ran("stood still"))
 
 
 def hang():

@@ -108,7 +108,7 @@ def test_nan_is_named_with_its_side_and_place(faulty_run: Invocation) -> None:
 BREAKDOWNS = {
     "chunked@64": ("crash_at_edges", "SIGSEGV"),
     "chunked@56": ("raise_at_edges", "RuntimeError"),
-    "chunked@48": ("hang_at_edges", "no answer"),
+    "chunked@48": ("hang_at_edges", "no progress"),
 }
 
 

@@ -5,6 +5,7 @@ from collections.abc import Callable
 import pytest
 
 from linattn_verify.checks.evidence import EngineSettings
+from linattn_verify.checks.limits import points
 from linattn_verify.checks.result import CheckResult, LimitOutcome, Verdict
 from linattn_verify.reports.document import Report
 from linattn_verify.reports.numbers import (
@@ -14,7 +15,6 @@ from linattn_verify.reports.numbers import (
     margin_text,
     number,
     percent,
-    points,
     questions,
     span,
 )

@@ -64,7 +64,7 @@ def test_non_finite_metrics_are_null(made: Make) -> None:
 
 def test_report_json_has_the_keys_that_a_ci_job_reads(made: Make) -> None:
     report = json.loads(to_json(made("fail")))
-    assert (report["schema_version"], report["verdict"], report["exit_code"]) == (1, "FAIL", 1)
+    assert (report["schema_version"], report["verdict"], report["exit_code"]) == (2, "FAIL", 1)
     assert report["engine"]["requested"]["cached"]["mamba_cache_mode"] == "all"
     assert report["engine"]["resolved"]["cached"]["mamba_cache_mode"] == "align"
     assert {"name", "status", "proofs", "trace"} <= report["scenarios"][0].keys()
@@ -93,7 +93,7 @@ def test_the_schema_refuses_an_unknown_key(made: Make) -> None:
 
 @pytest.mark.parametrize(
     ("text", "says"),
-    [("{", "not a report"), ("[]", "schema version None"), ('{"schema_version": 2}', "version 2")],
+    [("{", "not a report"), ("[]", "schema version None"), ('{"schema_version": 1}', "version 1")],
 )
 def test_what_is_no_report_is_refused(tmp_path: Path, text: str, says: str) -> None:
     path = tmp_path / "report.json"

@@ -24,8 +24,11 @@ def test_examples_are_turns_and_the_model_is_to_answer() -> None:
 
 
 def test_a_template_brings_its_own_special_tokens() -> None:
-    requests = asked(gsm8k(), chat=True).collect()
+    tokenizer = Bytes()
+    requests = asked(gsm8k(), tokenizer, chat=True).collect()
     assert all(BEGINNING not in r.token_ids for r in requests)
+    ((texts, special),) = tokenizer.encoded  # in one go
+    assert (len(texts), special) == (5, False)
 
 
 def test_without_a_template_the_tokenizers_chat_is_not_asked() -> None:
