@@ -47,7 +47,7 @@ def task_score(evidence: Evidence) -> list[CheckResult]:
     """Every scenario of every task against full prefill; full prefill against nothing."""
     scenarios = [s for s in evidence.plan.scenarios() if s.task is not None]
     if scenarios:
-        return [_answer(evidence, scenario) for scenario in scenarios]
+        return [_guarded(evidence, scenario) for scenario in scenarios]
     message = "no task was planned: give --task, or leave this check out"
     return [
         CheckResult(
@@ -58,6 +58,14 @@ def task_score(evidence: Evidence) -> list[CheckResult]:
             message=message,
         )
     ]
+
+
+def _guarded(evidence: Evidence, scenario: Scenario) -> CheckResult:
+    """Sides that do not fit together are an ERROR of their scenario, and hide no other's FAIL."""
+    try:
+        return _answer(evidence, scenario)
+    except ValueError as error:
+        return result_of(NAME, scenario, Verdict.ERROR, f"the sides do not fit together: {error}")
 
 
 def _answer(evidence: Evidence, scenario: Scenario) -> CheckResult:

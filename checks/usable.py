@@ -82,7 +82,10 @@ def hint_for_invalid(outputs: Sequence[str]) -> str:
             "is not the model's (--chat-template, --no-chat-template)"
         )
     if _most(outputs, _thinks):
-        return "they are thoughts: give --enable-thinking, which takes them off before scoring"
+        return (
+            "they are thoughts without an answer after them: give --enable-thinking, which takes "
+            "thoughts off before scoring, and --max-gen-toks room for both"
+        )
     return (
         "they do not have the form that the task asks for: more examples (--num-fewshot), or the "
         "model's own template (--chat-template, --no-chat-template)"

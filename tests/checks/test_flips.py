@@ -75,16 +75,8 @@ OTHER = 999
         (list(TOKENS), None, None),
     ],
     ids=[
-        *(
-            "first",
-            "third",
-            "last",
-            "third, and shorter",
-            "second, and later again",
-            "ends earlier",
-            "empty",
-        ),
-        *("goes on", "equal"),
+        *("first", "third", "last", "third, and shorter", "second, and later again"),
+        *("ends earlier", "empty", "goes on", "equal"),
     ],
 )
 def test_where_outputs_part_and_how_sure_the_reference_was(

@@ -77,8 +77,14 @@ def unusable_by_form(tasks: TaskWorld, output: str) -> str:
     [
         ("The answer is seven", FORM),
         ("  \n", "they are empty, so a stop string or the end comes at once"),
-        ("<think>3 and 4</think> seven", "they are thoughts: give --enable-thinking"),
-        ("3 and 4</think> seven", "they are thoughts: give --enable-thinking"),
+        (
+            "<think>3 and 4</think> seven",
+            "they are thoughts without an answer after them: give --enable-thinking",
+        ),
+        (
+            "3 and 4</think> seven",
+            "they are thoughts without an answer after them: give --enable-thinking",
+        ),
     ],
     ids=["another form", "empty", "thoughts", "thoughts begun by the template"],
 )

@@ -14,7 +14,7 @@ from tests.conftest import Invocation, invoke
 
 pytestmark = pytest.mark.engine
 BUDGETS = (512, 256, 128, 100)
-QUESTIONS = 200
+QUESTIONS = 100
 
 
 def trace(run: Invocation, scenario: str) -> Trace:
