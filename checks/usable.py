@@ -83,8 +83,8 @@ def hint_for_invalid(outputs: Sequence[str]) -> str:
         )
     if _most(outputs, _thinks):
         return (
-            "they are thoughts without an answer after them: give --enable-thinking, which takes "
-            "thoughts off before scoring, and --max-gen-toks room for both"
+            "they are thoughts without an answer after them: give --chat-template with "
+            "--enable-thinking, which takes thoughts off before scoring, and --max-gen-toks for both"
         )
     return (
         "they do not have the form that the task asks for: more examples (--num-fewshot), or the "

@@ -200,6 +200,8 @@ def _check_tasks(request: Request, specs: tuple[CheckSpec, ...]) -> None:
     """What can be said of tasks and faults before anything is started."""
     if _with_tasks(specs):
         check_harness_is_installed()
+    if request.enable_thinking and not request.chat_template:
+        raise UsageError("--enable-thinking: the chat template does it; give --chat-template too.")
     of_prompts = prompt_scenario_names(request, _kinds(specs))
     of_tasks: list[str] = []
     if _with_tasks(specs):

@@ -1,7 +1,6 @@
 """Tasks by name, from lm-eval's own definitions."""
 
 import logging
-import os
 from pathlib import Path
 from typing import Any
 
@@ -24,8 +23,6 @@ def load_tasks(
     GSM8K, in place of the hub's. Raises UsageError for a name that is none, and for data that
     cannot be had.
     """
-    # Progress is shown by whoever calls; lm-eval's own bars would write over it.
-    os.environ.setdefault("TQDM_DISABLE", "1")
     try:
         import datasets
         import lm_eval.tasks

@@ -79,11 +79,11 @@ def unusable_by_form(tasks: TaskWorld, output: str) -> str:
         ("  \n", "they are empty, so a stop string or the end comes at once"),
         (
             "<think>3 and 4</think> seven",
-            "they are thoughts without an answer after them: give --enable-thinking",
+            "they are thoughts without an answer after them: give --chat-template",
         ),
         (
             "3 and 4</think> seven",
-            "they are thoughts without an answer after them: give --enable-thinking",
+            "they are thoughts without an answer after them: give --chat-template",
         ),
     ],
     ids=["another form", "empty", "thoughts", "thoughts begun by the template"],

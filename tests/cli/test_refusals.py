@@ -38,6 +38,7 @@ def refused(command: "Command", home: Path, *arguments: str) -> "Ended":
 
 
 FLAGS = {
+    "thinking-without-a-template": (["--enable-thinking"], ["give --chat-template too"]),
     "budgets-in-words": (["--budgets", "37,x"], ["--budgets: 'x' is not a whole number"]),
     "no-budgets": (["--budgets", ""], ["--budgets: '' is not a whole number"]),
     "zero-budget": (["--budgets", "37,0"], ["budget 0 is not a positive number of tokens"]),

@@ -1,11 +1,14 @@
 """Which tasks there are, and with how many examples they are asked."""
 
 import sys
+from pathlib import Path
 from types import SimpleNamespace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+import lm_eval.tasks
 import pytest
 from lm_eval.defaults import DEFAULT_OTHER_SEED
+from lm_eval.tasks import TaskManager
 
 from linattn_verify.configs.errors import UsageError
 from linattn_verify.tasks.loading import load_tasks, reset_examples
@@ -34,6 +37,17 @@ def test_an_unknown_task_names_the_nearest(quick: None, name: str, meant: str) -
 @pytest.mark.parametrize("name", ["../tasks/gsm8k", "gsm8k/gsm8k.yaml", "", "*"])
 def test_a_path_or_a_pattern_is_no_task(quick: None, name: str) -> None:
     assert f"Unknown task {name!r} in --task." in refusal(name)
+
+
+def test_a_folder_somewhere_else_is_not_looked_into(
+    every_task: TaskManager, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    def manager(**named: Any) -> TaskManager:
+        assert named == {}
+        return every_task
+
+    monkeypatch.setattr(lm_eval.tasks, "TaskManager", manager)
+    assert "Unknown task" in refusal(str(tmp_path))
 
 
 @pytest.mark.parametrize("missing", ["lm_eval", "datasets"])

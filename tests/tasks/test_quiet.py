@@ -16,6 +16,9 @@ choices = asked(inline([{"question": "The sky is", "gold": 1}], output_type="mul
 for harness in (generation, choices):
     requests = harness.collect()
     assert harness.score(said(*["#### 13"] * len(requests)))
+
+import datasets
+assert datasets.are_progress_bars_disabled()  # those of a download
 """
 
 
