@@ -84,7 +84,7 @@ def hint_for_invalid(outputs: Sequence[str]) -> str:
     if _most(outputs, _thinks):
         return (
             "they are thoughts without an answer after them: give --chat-template with "
-            "--enable-thinking, which takes thoughts off before scoring, and --max-gen-toks for both"
+            "--enable-thinking, which takes thoughts off before scoring, and room (--max-gen-toks)"
         )
     return (
         "they do not have the form that the task asks for: more examples (--num-fewshot), or the "
