@@ -161,10 +161,9 @@ def _reason(verdict: Verdict, paired: Paired, margin: float, real: bool) -> str:
         small = "; a real drop, but a small one" if real else ""
         return f"{difference} points excludes {limit}{small}; {sides}"
     visible = paired.smallest_visible
-    could = (
-        f"could show a drop from {100 * visible:.1f} points on" if visible else "could show none"
-    )
+    could = f"a drop from {100 * visible:.1f} points on" if visible else "none"
+    judged = paired.both_right + paired.lost + paired.gained + paired.both_wrong
     return (
-        f"{difference} points does not exclude {limit}; {sides}; this run {could}, some "
-        f"{paired.questions_needed} questions would settle it"
+        f"{difference} points does not exclude {limit}; {sides}; {judged} questions judged could "
+        f"show {could}, some {paired.questions_needed} would settle it"
     )

@@ -101,7 +101,7 @@ def _reference(evidence: Evidence, scenario: Scenario, own: Answered) -> CheckRe
     """Full prefill: its scores, whether they are of use, and the floor."""
     uses = usefulness(own, evidence.profile.task)
     scores = tuple(
-        _held_to_floor(_score(own.task, key, rows, uses[key]), evidence)
+        _held_to_floor(_score(own.task, key, rows, uses[key]), rows, evidence)
         for key, rows in own.by_metric().items()
     )
     verdict, message = _verdict(scores)
@@ -111,7 +111,7 @@ def _reference(evidence: Evidence, scenario: Scenario, own: Answered) -> CheckRe
         verdict,
         message,
         scores=scores,
-        limits=_floor(scores, evidence),
+        limits=_floor(scores, own, evidence),
         counts=_counts(own),
     )
 
@@ -133,7 +133,7 @@ def _candidate(
             scores.append(_score(own.task, key, rows, use, theirs[key]))
             continue
         score = _paired_score(own.task, key, rows.loc[both.index], theirs[key], evidence)
-        scores.append(_held_to_floor(score, evidence))
+        scores.append(_held_to_floor(score, rows, evidence))
         limits[_limit_name(key, uses)] = _drop(scores[-1], evidence.profile.task.margin)
         flips += flips_of(key[0], own, reference, both)
     verdict, message = _verdict(scores)
@@ -143,7 +143,7 @@ def _candidate(
         verdict,
         message,
         scores=tuple(scores),
-        limits={**limits, **_floor(scores, evidence)},
+        limits={**limits, **_floor(scores, own, evidence)},
         counts={**_counts(own), "cut_reference": reference.cut()},
         flips=tuple(flips),
     )
@@ -219,21 +219,22 @@ def _paired_score(
     return _score(task, key, ours, Use(verdict, reason), theirs, paired)
 
 
-def _floor(scores: Sequence[Score], evidence: Evidence) -> dict[str, LimitOutcome]:
-    """The lowest of the judged scores against the floor that was asked for."""
-    judged = [s.score for s in scores if s.verdict not in _NOT_JUDGED]
+def _floor(scores: Sequence[Score], own: Answered, evidence: Evidence) -> dict[str, LimitOutcome]:
+    """The lowest of the judged metrics, over all questions, against the floor."""
+    rows = own.by_metric()
+    judged = [mean_score(rows[s.filter, s.metric]) for s in scores if s.verdict not in _NOT_JUDGED]
     if evidence.min_score is None or not judged:
         return {}
     return {"min_score": judge_floor(min(judged), evidence.min_score, "--min-score")}
 
 
-def _held_to_floor(score: Score, evidence: Evidence) -> Score:
-    """FAIL where the score is below the floor that was asked for."""
-    floor = evidence.min_score
+def _held_to_floor(score: Score, rows: pd.DataFrame, evidence: Evidence) -> Score:
+    """FAIL where the score over all questions, judged or not, is below the floor."""
+    floor, reached = evidence.min_score, mean_score(rows)
     judged = score.verdict in (Verdict.PASS, Verdict.INCONCLUSIVE)
-    if floor is None or not judged or score.score >= floor:
+    if floor is None or not judged or reached >= floor:
         return score
-    reason = f"{score.score:.1%} is below the floor of {floor:.1%} (--min-score)"
+    reason = f"{reached:.1%} is below the floor of {floor:.1%} (--min-score)"
     return score.model_copy(update={"verdict": Verdict.FAIL, "reason": reason})
 
 

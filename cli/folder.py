@@ -62,6 +62,12 @@ class RunFolder:
         if self._made:
             self.path.rmdir()
 
+    def left(self) -> str:
+        """What an interrupted run leaves, in words."""
+        if _found(self.path):
+            return f"What was measured so far stays in the run's folder: {self.path}"
+        return "Nothing had been measured, and nothing is left."
+
     def write_json(self, name: str, document: Any) -> None:
         """Write `document` so that the file is whole or not there."""
         write_whole(self.path / name, json.dumps(document, indent=1) + "\n")

@@ -104,8 +104,9 @@ def entry() -> None:
     except UsageError as error:
         click.echo(f"Error: {error}", err=True)
         sys.exit(EXIT_USAGE)
-    except (click.Abort, KeyboardInterrupt):
-        click.echo("Interrupted. What was measured so far stays in the run's folder.", err=True)
+    except (click.Abort, KeyboardInterrupt) as error:
+        # click turns the interruption into an Abort; what it leaves is the first one's text.
+        click.echo(f"Interrupted. {error.__cause__ or error}".rstrip(), err=True)
         sys.exit(EXIT_INTERRUPTED)
     except Exception as error:
         import traceback

@@ -91,8 +91,8 @@ class Pipeline:
             self._process.kill()
 
     def measured(self) -> bool:
-        """Whether any scenario has an outcome, good or bad."""
-        return bool(self.outcomes)
+        """Whether any scenario has an outcome, good or bad, or left a trace just now."""
+        return bool(self.outcomes) or any((self.folder.path / "traces").glob("*.parquet"))
 
     def traces(self) -> dict[str, Trace]:
         """The traces written so far, by scenario. One that can no longer be read is an ERROR."""

@@ -76,7 +76,11 @@ def run_command(options: dict[str, Any]) -> int:
     model = str(embedded() if embedded else Path(request.model).expanduser())
     folder = open_run_folder(out, request.model, force)
     signal.signal(signal.SIGTERM, _interrupt)
-    report = _run(request, specs, prompts, model, folder, console)
+    try:
+        report = _run(request, specs, prompts, model, folder, console)
+    except KeyboardInterrupt:
+        # Its text is what the user is told (`linattn_verify.cli.main.entry`).
+        raise KeyboardInterrupt(folder.left()) from None
     render(report, console)
     if json_to == "-":
         sys.stdout.write(to_json(report) + "\n")
@@ -200,6 +204,12 @@ def _check_tasks(request: Request, specs: tuple[CheckSpec, ...]) -> None:
     """What can be said of tasks and faults before anything is started."""
     if _with_tasks(specs):
         check_harness_is_installed()
+    given = _task_flags(request)
+    if given and not _with_tasks(specs):
+        raise UsageError(
+            f"{', '.join(given)}: no task is asked, since task_score is left out. Leave out the "
+            "flag, or --skip task_score, or add --only task_score."
+        )
     if request.enable_thinking and not request.chat_template:
         raise UsageError("--enable-thinking: the chat template does it; give --chat-template too.")
     of_prompts = prompt_scenario_names(request, _kinds(specs))
@@ -210,6 +220,18 @@ def _check_tasks(request: Request, specs: tuple[CheckSpec, ...]) -> None:
         every = prompt_scenario_names(request, tuple(Kind))
         of_tasks = [f"{task}/{scenario}" for task in sorted(named) for scenario in every]
     check_inject(request, [*of_prompts, *of_tasks])
+
+
+def _task_flags(request: Request) -> list[str]:
+    """The flags that say something of tasks alone."""
+    given = {
+        "--task": request.tasks != Request.model_fields["tasks"].default,
+        "--chat-template": request.chat_template,
+        "--enable-thinking": request.enable_thinking,
+        "--gsm8k-data": request.gsm8k_data is not None,
+        "--min-score": request.min_score is not None,
+    }
+    return [flag for flag, is_given in given.items() if is_given]
 
 
 def _collect(

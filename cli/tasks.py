@@ -7,6 +7,7 @@ import pandas as pd
 
 from linattn_verify.cli.folder import RunFolder
 from linattn_verify.cli.pipeline import Pipeline
+from linattn_verify.configs.errors import UsageError
 from linattn_verify.configs.request import Request
 from linattn_verify.configs.tasks import TaskShape
 from linattn_verify.reports.document import TaskAsked
@@ -59,9 +60,18 @@ class Tasks:
             )
             for name, task in loaded.items()
         }
+        self._check_data(request)
         self.requests: dict[str, tuple[TaskRequest, ...]] = {
             name: harness.collect() for name, harness in self._harnesses.items()
         }
+
+    def _check_data(self, request: Request) -> None:
+        """Data that no task asks for is a mistake."""
+        if request.gsm8k_data and not any(h.replaced for h in self._harnesses.values()):
+            raise UsageError(
+                f"--gsm8k-data: none of the tasks ({', '.join(self._harnesses)}) is about GSM8K. "
+                "Leave it out."
+            )
 
     def asked(self, request: Request) -> tuple[TaskAsked, ...]:
         """What the report says of the tasks."""

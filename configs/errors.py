@@ -23,8 +23,9 @@ def unknown(kind: str, word: str, choices: Iterable[str], where: str = "") -> Us
     close = nearest(word, known)
     listed = ", ".join(known)
     if len(known) > _LISTED:
-        alike = difflib.get_close_matches(word, known, n=_LISTED, cutoff=0.3) or known[:_LISTED]
-        listed = f"{', '.join(alike)}, and {len(known) - len(alike):,} more"
+        alike = difflib.get_close_matches(word, known, n=_LISTED, cutoff=0.3)
+        others = f"{len(known) - len(alike):,} that do not look like it"
+        listed = ", ".join([*alike, others])
     hint = f" Did you mean {close!r}?" if close else ""
     place = f" in {where}" if where else ""
     return UsageError(f"Unknown {kind} {word!r}{place}.{hint} Known: {listed}.")

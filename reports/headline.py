@@ -8,7 +8,7 @@ from linattn_verify.reports.numbers import against_limit, margin_text, percent, 
 from linattn_verify.traces.outcome import Status
 
 _NEXT_STEP = {
-    Verdict.VACUOUS: "Change workload or settings until it happens, then run again.",
+    Verdict.VACUOUS: "Nothing is proven: change workload or settings, then run again.",
     Verdict.INCONCLUSIVE: "Give more or longer prompts, then run again.",
     Verdict.UNSUPPORTED: "Run where it is supported, or leave it out of the profile.",
     Verdict.ERROR: "This says nothing about the engine: mend the cause, then run again.",

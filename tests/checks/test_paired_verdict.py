@@ -74,14 +74,14 @@ def test_what_is_not_settled_says_what_could_have_been_seen_and_how_many_would_d
     assert paired.smallest_visible == pytest.approx(6 / 41)
     assert reason == (
         "+0.0 [-8.6, +8.6] points does not exclude a drop of 2 points; 0 lost, 0 gained, p 1; "
-        "this run could show a drop from 14.6 points on, some 189 questions would settle it"
+        "41 questions judged could show a drop from 14.6 points on, some 189 would settle it"
     )
 
 
 def test_too_few_questions_to_show_anything_says_so() -> None:
     _, reason, paired = compare_paired(table(1, 0, 5), margin=0.1)
     assert paired.smallest_visible is None
-    assert "this run could show none" in reason
+    assert "5 questions judged could show none" in reason
 
 
 def test_without_any_question_there_is_nothing_to_compare() -> None:

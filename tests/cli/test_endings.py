@@ -52,10 +52,17 @@ def test_an_exception_that_nobody_expected_is_ours_and_not_a_verdict(
 def test_an_interruption_is_130_and_says_what_is_left(
     command: "Command", monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    ends(monkeypatch, KeyboardInterrupt("Three traces stay."))
+    ended = command("run")
+    assert (ended.code, ended.err) == (130, "\nInterrupted. Three traces stay.\n")
+
+
+def test_an_interruption_before_anything_began_says_no_more(
+    command: "Command", monkeypatch: pytest.MonkeyPatch
+) -> None:
     ends(monkeypatch, KeyboardInterrupt())
     ended = command("run")
-    assert ended.code == 130
-    assert "stays in the run's folder" in ended.err
+    assert (ended.code, ended.err) == (130, "\nInterrupted.\n")
 
 
 def test_no_command_shows_the_commands(command: "Command") -> None:

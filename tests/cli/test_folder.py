@@ -144,3 +144,10 @@ def test_names_of_scenarios_and_engines_stay_inside_the_folder(tmp_path: Path) -
     for path in (folder.log("../../a"), folder.trace("../a/b")):
         assert path.parent.parent == tmp_path
         assert ".." not in path.parts
+
+
+def test_an_interrupted_run_says_what_it_leaves(tmp_path: Path) -> None:
+    folder = open_run_folder(tmp_path / "run", "model", force=False)
+    assert folder.left() == "Nothing had been measured, and nothing is left."
+    folder.write_json("request.json", {})
+    assert folder.left() == f"What was measured so far stays in the run's folder: {folder.path}"

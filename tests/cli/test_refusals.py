@@ -38,6 +38,14 @@ def refused(command: "Command", home: Path, *arguments: str) -> "Ended":
 
 
 FLAGS = {
+    "a-floor-for-no-score": (
+        ["--only", "prefix_cache", "--min-score", "0.5"],
+        ["--min-score: no task is asked"],
+    ),
+    "a-task-that-is-left-out": (
+        ["--skip", "task_score", "--task", "arc_easy", "--gsm8k-data", "."],
+        ["--task, --gsm8k-data: no task is asked"],
+    ),
     "thinking-without-a-template": (["--enable-thinking"], ["give --chat-template too"]),
     "budgets-in-words": (["--budgets", "37,x"], ["--budgets: 'x' is not a whole number"]),
     "no-budgets": (["--budgets", ""], ["--budgets: '' is not a whole number"]),

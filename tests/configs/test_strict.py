@@ -108,5 +108,6 @@ def test_of_many_choices_those_that_look_alike_are_listed() -> None:
     many = [f"zz{i}" for i in range(1234)] + ["apple", "apples", "maple"]
     text = str(unknown("fruit", "appel", many))
     assert text == (
-        "Unknown fruit 'appel'. Did you mean 'apple'? Known: apple, apples, maple, and 1,234 more."
+        "Unknown fruit 'appel'. Did you mean 'apple'? "
+        "Known: apple, apples, maple, 1,234 that do not look like it."
     )

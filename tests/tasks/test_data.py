@@ -79,7 +79,22 @@ def test_a_line_that_is_no_question_is_named(folder: Path, line: Any) -> None:
 def test_fields_that_are_no_text_are_named(folder: Path, field: str, value: Any) -> None:
     write(folder / "test.jsonl", ROW, {**ROW, field: value})
     text = refusal(folder)
-    assert f"{folder / 'test.jsonl'} line 2: question and answer must be text" in text
+    assert f"{folder / 'test.jsonl'} line 2 is no question of GSM8K ({field}: " in text
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [("question", ""), ("answer", "Seven."), ("answer", "#### seven"), ("answer", "")],
+)
+def test_a_question_that_nobody_could_score_is_named(folder: Path, field: str, value: str) -> None:
+    write(folder / "test.jsonl", ROW, {**ROW, field: value})
+    assert f"line 2 is no question of GSM8K ({field}: " in refusal(folder)
+
+
+def test_a_byte_order_mark_does_no_harm(folder: Path) -> None:
+    file = folder / "test.jsonl"
+    file.write_bytes(b"\xef\xbb\xbf" + file.read_bytes())
+    assert gsm8k_rows(folder)["test"] == [ROW]
 
 
 @pytest.mark.parametrize("name", ["train.jsonl", "test.jsonl"])
@@ -92,7 +107,7 @@ def test_a_missing_file_is_named_with_where_to_get_it(folder: Path, name: str) -
 
 def test_a_folder_that_is_not_there_or_is_a_file(folder: Path) -> None:
     assert "cannot be read" in refusal(folder / "nowhere")
-    assert "cannot be read" in refusal(folder / "test.jsonl")
+    assert "test.jsonl is a file" in refusal(folder / "test.jsonl")
 
 
 def test_a_file_that_is_not_text(folder: Path) -> None:
