@@ -3,7 +3,7 @@
 import math
 from collections.abc import Mapping
 
-from linattn_verify.checks.result import LimitOutcome
+from linattn_verify.checks.result import LimitOutcome, Paired
 from linattn_verify.configs.metrics import most_specific
 from linattn_verify.configs.profile import Limit
 
@@ -68,6 +68,11 @@ def described(metric: str, outcome: LimitOutcome) -> str:
 def points(share: float) -> str:
     """A difference of shares in percentage points, with its sign."""
     return f"{100 * share:+.1f}"
+
+
+def difference(paired: Paired) -> str:
+    """A paired difference in points, with its 95 % interval."""
+    return f"{points(paired.difference)} [{points(paired.low)}, {points(paired.high)}]"
 
 
 def room(outcome: LimitOutcome) -> float:

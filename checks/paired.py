@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from scipy.optimize import brentq
 from scipy.stats import binomtest, norm
 
-from linattn_verify.checks.limits import points
+from linattn_verify.checks.limits import difference
 from linattn_verify.checks.result import Paired, Verdict
 
 CONFIDENCE = 0.95
@@ -71,7 +71,7 @@ def compare_paired(table: Table, margin: float) -> tuple[Verdict, str, Paired]:
         smallest_visible=smallest_visible(table.gained, table.n),
         questions_needed=needed,
     )
-    return verdict, _reason(verdict, paired, margin, real), paired
+    return verdict, _reason(verdict, paired, table.n, margin, real), paired
 
 
 def mcnemar(lost: int, gained: int) -> float:
@@ -151,19 +151,18 @@ def questions_needed(table: Table, margin: float) -> int:
     return max(table.n + 1, math.ceil(least), math.ceil((spread / distance) ** 2))
 
 
-def _reason(verdict: Verdict, paired: Paired, margin: float, real: bool) -> str:
-    difference = f"{points(paired.difference)} [{points(paired.low)}, {points(paired.high)}]"
+def _reason(verdict: Verdict, paired: Paired, judged: int, margin: float, real: bool) -> str:
+    found = difference(paired)
     sides = f"{paired.lost} lost, {paired.gained} gained, p {paired.p_value:.2g}"
     limit = f"a drop of {100 * margin:g} points"
     if verdict is Verdict.FAIL:
-        return f"{difference} points: a real drop, at or beyond the margin ({limit}); {sides}"
+        return f"{found} points: a real drop, at or beyond the margin ({limit}); {sides}"
     if verdict is Verdict.PASS:
         small = "; a real drop, but a small one" if real else ""
-        return f"{difference} points excludes {limit}{small}; {sides}"
+        return f"{found} points excludes {limit}{small}; {sides}"
     visible = paired.smallest_visible
     could = f"a drop from {100 * visible:.1f} points on" if visible else "none"
-    judged = paired.both_right + paired.lost + paired.gained + paired.both_wrong
     return (
-        f"{difference} points does not exclude {limit}; {sides}; {judged} questions judged could "
+        f"{found} points does not exclude {limit}; {sides}; {judged} questions judged could "
         f"show {could}, some {paired.questions_needed} would settle it"
     )

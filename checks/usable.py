@@ -51,8 +51,8 @@ def _use(reference: Answered, rows: pd.DataFrame, rules: TaskRules) -> Use:
 
 
 def mean_score(rows: pd.DataFrame) -> float:
-    """The mean of the scores, without the rounding of the table's 32 bits."""
-    return float(rows["score"].astype("float64").mean())
+    """The share of right answers."""
+    return float(rows["score"].mean())
 
 
 def right_or_wrong(rows: pd.DataFrame) -> bool:

@@ -7,7 +7,7 @@ from rich.cells import cell_len
 from rich.console import RenderableType
 from rich.text import Text
 
-from linattn_verify.checks.limits import points
+from linattn_verify.checks.limits import difference
 from linattn_verify.checks.result import Paired, Score
 from linattn_verify.reports.document import Check
 from linattn_verify.reports.ink import VERDICT_STYLES, Ink
@@ -133,8 +133,3 @@ def _styled(row: Row, name: str, folded: bool, ink: Ink) -> Text:
 def _cell(row: Row, name: str, folded: bool) -> str:
     cell = _CELLS[name](row)
     return cell.replace(" [", "\n[") if folded and name == "Difference" else cell
-
-
-def difference(paired: Paired) -> str:
-    """In points, with its 95 % interval."""
-    return f"{points(paired.difference)} [{points(paired.low)}, {points(paired.high)}]"

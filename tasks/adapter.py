@@ -111,7 +111,11 @@ class Adapter(TemplateLM):  # type: ignore[misc]
     ) -> list[int]:
         """Token ids of one text. A chat template brings its own special tokens."""
         special = not self._chat if add_special_tokens is None else add_special_tokens
-        return list(self._remembered((string, special), lambda: self._encode([string], special)[0]))
+        return list(
+            self._remembered(
+                (string, special), lambda: self._tokenizer.encode([string], special)[0]
+            )
+        )
 
     @property
     def tokenizer_name(self) -> str:
@@ -158,11 +162,8 @@ class Adapter(TemplateLM):  # type: ignore[misc]
     def _encode_all(self, texts: list[str]) -> None:
         """Encode the texts that are not known yet in one go."""
         new = [t for t in dict.fromkeys(texts) if (t, not self._chat) not in self._known]
-        ids = self._encode(new, not self._chat) if new else []
+        ids = self._tokenizer.encode(new, not self._chat) if new else []
         self._known |= {(t, not self._chat): i for t, i in zip(new, ids, strict=True)}
-
-    def _encode(self, texts: list[str], special: bool) -> list[tuple[int, ...]]:
-        return self._tokenizer.encode(texts, special)
 
     def _remembered(self, key: Any, work: Callable[[], T]) -> T:
         """Scoring happens when the engine, and with it the tokenizer, may be gone."""
