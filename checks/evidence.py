@@ -34,6 +34,10 @@ class Evidence:
     engines: dict[str, EngineSettings]
     experts: bool = False
     """Whether the model is a mixture of experts."""
+    linear_attention: bool | None = None
+    """Whether any layer keeps a state; None where no engine could say."""
+    states: dict[str, pd.DataFrame] = field(default_factory=dict)
+    """By scenario: the rows of `traces.states.STATES`."""
     task_requests: dict[str, int] = field(default_factory=dict)
     """Number of requests by task."""
     scores: dict[str, pd.DataFrame] = field(default_factory=dict)

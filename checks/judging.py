@@ -50,7 +50,7 @@ def each_scenario(
 ) -> list[CheckResult]:
     """`judge`'s answer for every planned scenario of `kinds`; where the evidence does not allow
     the question, the verdict that says so. No such scenario at all is VACUOUS."""
-    scenarios = [s for s in evidence.plan.scenarios() if s.kind in kinds and s.task is None]
+    scenarios = [s for s in evidence.plan.scenarios() if s.kind in kinds and is_plain(s)]
     if scenarios:
         return [_answer(name, scenario, evidence, judge) for scenario in scenarios]
     wanted = ", ".join(kinds)
@@ -60,6 +60,11 @@ def each_scenario(
             name=name, scenario=wanted, reference=None, verdict=Verdict.VACUOUS, message=message
         )
     ]
+
+
+def is_plain(scenario: Scenario) -> bool:
+    """Whether it serves the prompts for every check, not for one alone."""
+    return scenario.task is None and not scenario.aside
 
 
 def prompt_name(evidence: Evidence, request: int) -> str:
@@ -76,14 +81,18 @@ def dtype_of(evidence: Evidence, engine: str) -> str | None:
 
 
 def limits_for(pair: Pair) -> tuple[dict[str, Limit], str]:
-    """The profile's limits for the dtype of the candidate's engine, and, where there are none,
-    the reason."""
-    dtype = dtype_of(pair.evidence, pair.candidate.record.engine)
+    """The profile's limits for the dtype of the candidate's engine (`class_limits`)."""
+    return class_limits(pair.evidence, pair.candidate.record.engine)
+
+
+def class_limits(evidence: Evidence, engine: str) -> tuple[dict[str, Limit], str]:
+    """The profile's limits for the dtype of an engine, and, where there are none, the reason."""
+    dtype = dtype_of(evidence, engine)
     if dtype is None:
         return {}, "the engine did not say which dtype it resolved"
-    by_dtype: dict[str, dict[str, Limit]] = dict(pair.evidence.profile.limits.items())
+    by_dtype: dict[str, dict[str, Limit]] = dict(evidence.profile.limits.items())
     limits = by_dtype.get(dtype, {})
-    if pair.evidence.experts:
+    if evidence.experts:
         limits = by_dtype.get(f"{dtype}-moe", limits)
     return limits, "" if limits else f"the profile has no limits for dtype {dtype}"
 
@@ -117,7 +126,8 @@ def _answer(name: str, scenario: Scenario, evidence: Evidence, judge: Judge) -> 
 def refusal(evidence: Evidence, scenario: Scenario) -> tuple[Verdict, str] | None:
     """The verdict where the scenario cannot be judged: it, or its reference, did not end well or
     is not proven. None where it can."""
-    return _not_served(evidence, scenario) or _unproven(evidence, scenario)
+    names = tuple(filter(None, (scenario.name, scenario.reference)))
+    return _not_served(evidence, scenario) or unproven(evidence, names)
 
 
 def _not_served(evidence: Evidence, scenario: Scenario) -> tuple[Verdict, str] | None:
@@ -150,9 +160,9 @@ def _without_reference(
     return Verdict.ERROR if of_the_run or ran else Verdict.VACUOUS
 
 
-def _unproven(evidence: Evidence, scenario: Scenario) -> tuple[Verdict, str] | None:
-    """VACUOUS where a proof of the scenario or of its reference does not hold."""
-    for name in filter(None, (scenario.name, scenario.reference)):
+def unproven(evidence: Evidence, names: Sequence[str]) -> tuple[Verdict, str] | None:
+    """VACUOUS where a proof of one of these scenarios does not hold."""
+    for name in names:
         for proof in proofs_of(evidence, name):
             if not proof.holds:
                 text = f"expected {proof.expected}, observed {proof.observed}"

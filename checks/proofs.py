@@ -7,7 +7,7 @@ from linattn_verify.checks.evidence import Evidence
 from linattn_verify.checks.result import Proof
 from linattn_verify.checks.selection import passes
 from linattn_verify.configs.legs import Leg
-from linattn_verify.configs.plan import Kind, Scenario
+from linattn_verify.configs.plan import Kind, Memory, Scenario
 from linattn_verify.configs.profile import Profile
 from linattn_verify.traces.schema import RequestRecord, TraceRecord
 
@@ -33,8 +33,10 @@ def prove_scenario(
     about = _About(record, prompts)
     common = (
         *_faults_fired(scenario, record),
+        *_memory(scenario, record),
+        *_reuse(scenario, record),
         _legs(scenario, record),
-        _requests(scenario, record, prompts),
+        *_requests(scenario, record, prompts),
         about.covered(),
     )
     caching = _caching(record, on=scenario.kind in (Kind.COLD, Kind.WARM))
@@ -42,7 +44,7 @@ def prove_scenario(
         return (caching, about.hits_by_law(), about.some_hit(), *common)
     if scenario.kind is Kind.COLD:
         return (caching, about.no_hits(), *common)
-    if scenario.kind is Kind.FULL:
+    if scenario.kind in (Kind.FULL, Kind.PREFIX):
         return (about.one_step(), caching, about.no_hits(), *common)
     cut = (_budget_as_read(scenario, record), _steps_within(scenario.budget, record))
     chunks = (
@@ -64,6 +66,37 @@ def _faults_fired(scenario: Scenario, record: TraceRecord) -> tuple[Proof, ...]:
             expected="every injected fault at least once",
             observed=", ".join(f"{name} {count} times" for name, count in fired.items()),
             holds=all(fired.values()),
+        ),
+    )
+
+
+def _memory(scenario: Scenario, record: TraceRecord) -> tuple[Proof, ...]:
+    """What every cache tensor held before the scenario, as read back."""
+    if scenario.memory is None:
+        return ()
+    filled = record.filled
+    content = "NaN" if scenario.memory is Memory.NAN else "zeros"
+    observed, holds = "nothing filled", False
+    if filled is not None:
+        wanted = filled.tensors if scenario.memory is Memory.NAN else {}
+        read = {kind: count for kind, count in filled.poisoned.items() if count}
+        kinds = ", ".join(f"{count} {kind}" for kind, count in filled.tensors.items())
+        holds = filled.content is scenario.memory and read == wanted and filled.bytes > 0
+        what = content if holds else f"NaN in {read or 'none'}"
+        observed = f"{what} in tensors: {kinds}; {filled.bytes / 2**20:,.0f} MiB"
+    expected = f"{content} in every cache tensor"
+    return (Proof(name="memory", expected=expected, observed=observed, holds=holds),)
+
+
+def _reuse(scenario: Scenario, record: TraceRecord) -> tuple[Proof, ...]:
+    if not scenario.tight:
+        return ()
+    return (
+        Proof(
+            name="blocks_reused",
+            expected="more blocks handed out than the pool has",
+            observed=f"{record.allocated_blocks} handed out, {record.pool_blocks} in the pool",
+            holds=record.allocated_blocks > record.pool_blocks > 0,
         ),
     )
 
@@ -248,21 +281,26 @@ def _legs(scenario: Scenario, record: TraceRecord) -> Proof:
     )
 
 
-def _requests(scenario: Scenario, record: TraceRecord, prompts: tuple[str, ...]) -> Proof:
-    """Cut requests are several or none a prompt, so that pass is left out."""
+def _requests(
+    scenario: Scenario, record: TraceRecord, prompts: tuple[str, ...]
+) -> tuple[Proof, ...]:
+    """Requests for cuts and prefixes are several or none a prompt, so those passes are left out."""
     counted = Counter((r.leg, r.request) for r in record.requests)
-    wanted = [
-        (leg, i) for leg in passes(scenario) if leg is not Leg.CUT for i in range(len(prompts))
-    ]
+    legs = [leg for leg in passes(scenario) if leg not in (Leg.CUT, Leg.PREFIX)]
+    wanted = [(leg, i) for leg in legs for i in range(len(prompts))]
     wrong = [key for key in wanted if counted[key] != 1]
     observed = f"{len(wanted) - len(wrong)} of {len(wanted)} requests"
     if wrong:
         leg, request = wrong[0]
         times = counted[leg, request]
         observed += f"; {prompts[request]} {times} times in the {leg} pass"
-    return Proof(
-        name="requests_served",
-        expected="every prompt once in every pass",
-        observed=observed,
-        holds=bool(wanted) and not wrong,
+    if scenario.kind is Kind.PREFIX:
+        return ()
+    return (
+        Proof(
+            name="requests_served",
+            expected="every prompt once in every pass",
+            observed=observed,
+            holds=bool(wanted) and not wrong,
+        ),
     )

@@ -9,7 +9,7 @@ from linattn_verify.checks.evidence import Evidence
 from linattn_verify.checks.result import CheckResult, Verdict
 from linattn_verify.configs.errors import UsageError, unknown
 from linattn_verify.configs.legs import Leg
-from linattn_verify.configs.plan import Kind
+from linattn_verify.configs.plan import Kind, Need
 
 Run = Callable[[Evidence], list[CheckResult]]
 
@@ -29,6 +29,8 @@ class CheckSpec:
     """Legs that it reads, where the scenario has them."""
     tasks: bool
     """Whether it judges the scenarios of tasks, and none that serves the prompts."""
+    needs: tuple[Need, ...]
+    """What it needs beside scenarios."""
     run: Run
 
 
@@ -43,13 +45,16 @@ def check(
     kinds: Iterable[Kind] = (),
     legs: Iterable[Leg] = (),
     tasks: bool = False,
+    needs: Iterable[Need] = (),
 ) -> Callable[[Run], Run]:
     """Register the decorated function as a check; raises ValueError where the name is taken."""
 
     def register(run: Run) -> Run:
         if name in _SPECS:
             raise ValueError(f"check {name!r} is defined twice")
-        _SPECS[name] = CheckSpec(name, fault, blind, tuple(kinds), tuple(legs), tasks, run)
+        _SPECS[name] = CheckSpec(
+            name, fault, blind, tuple(kinds), tuple(legs), tasks, tuple(needs), run
+        )
         return run
 
     return register

@@ -167,6 +167,54 @@ class Flip(Strict):
     """Nats between the reference's token there and its runner-up: near 0 is a near-tie."""
 
 
+How = Literal["not carried", "not restored", "differs"]
+
+
+class Parted(Strict):
+    """Where a state first is not what it must be."""
+
+    how: How
+    """`not carried`: a step found another state than the one before it had left. `not restored`:
+    another than was saved. `differs`: further from a single-step prefill's than rounding is."""
+    request: int
+    """Index of the prompt."""
+    prompt: str
+    """Its name."""
+    position: int
+    """Tokens that the state has seen."""
+    edge: int
+    """Steps of the request before it; 0 where it was restored from the cache."""
+    layer: str
+    """The engine's name of the layer."""
+    index: int
+    """Its place among the layers that keep a state, from 0."""
+    kind: str
+    """Its kind, e.g. gdn_attn."""
+    part: str
+    """`convolution` or `recurrent`."""
+    error: float | None
+    """Relative error; null where it was not measured, or is not finite."""
+    detail: str
+    """All this in a sentence."""
+
+
+class StateErrors(Strict):
+    """Relative errors of the states at one place, against a single-step prefill's."""
+
+    request: int
+    """Index of the prompt."""
+    prompt: str
+    """Its name."""
+    position: int
+    """Tokens that the state has seen."""
+    edge: int
+    """Steps of the request before it."""
+    part: str
+    """`convolution` or `recurrent`."""
+    by_layer: dict[str, float | None]
+    """By layer, in the model's order; null where either side holds NaN or infinity."""
+
+
 class CheckResult(Strict):
     """One check's answer for one scenario."""
 
@@ -183,3 +231,7 @@ class CheckResult(Strict):
     scores: tuple[Score, ...] = ()
     """Of a task, one a metric and filter."""
     flips: tuple[Flip, ...] = ()
+    parted: Parted | None = None
+    """Of states, the first place where they are wrong."""
+    states: tuple[StateErrors, ...] = ()
+    """Of states, every error that was measured."""

@@ -14,7 +14,8 @@ from linattn_verify.workloads.folder import remove
 
 _OURS = (
     "request.json", "plan.json", "workload.json", "outcomes.json", "report.json",
-    "report.schema.json", "report.txt", "traces", "tasks", "scores", "logs",
+    "report.schema.json", "report.txt", "traces", "states", "tasks", "scores",
+    "logs",
 )  # fmt: skip
 
 
@@ -79,6 +80,10 @@ class RunFolder:
     def scores(self, scenario: str) -> Path:
         """The file of what a scenario's answers to a task scored."""
         return self.path / "scores" / f"{_safe(scenario)}.parquet"
+
+    def states(self, scenario: str) -> Path:
+        """The file of the states that a scenario's layers held."""
+        return self.path / "states" / f"{_safe(scenario)}.parquet"
 
     def trace(self, scenario: str) -> Path:
         """The trace file of a scenario."""

@@ -5,28 +5,33 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
+import pandas as pd
+
 from linattn_verify.checks.evidence import EngineSettings
 from linattn_verify.cli.folder import RunFolder
 from linattn_verify.cli.progress import Display
+from linattn_verify.configs.asides import some_requests
 from linattn_verify.configs.errors import UsageError
 from linattn_verify.configs.legs import Leg
-from linattn_verify.configs.plan import EnginePlan, Plan, Scenario
+from linattn_verify.configs.plan import EnginePlan, Kind, Plan, Scenario
 from linattn_verify.configs.profile import Profile
 from linattn_verify.engine.messages import (
     EngineFacts,
     Load,
     Loaded,
+    Prefix,
     Prepare,
     Prepared,
     Progress,
     Run,
     Serve,
+    States,
 )
 from linattn_verify.engine.process import EngineFailure, EngineProcess
 from linattn_verify.engine.tokenizer import RemoteTokenizer
 from linattn_verify.tasks.request import TaskRequest
 from linattn_verify.traces.outcome import Outcome, Status
-from linattn_verify.traces.store import Trace, TraceError, read_trace
+from linattn_verify.traces.store import Trace, TraceError, read_states, read_trace
 
 Tokens = tuple[tuple[int, ...], ...]
 
@@ -106,6 +111,18 @@ class Pipeline:
                 self.spoil(name, str(error))
         return found
 
+    def states(self) -> dict[str, pd.DataFrame]:
+        """The states written so far, by scenario. Those that cannot be read are as good as none."""
+        found = {}
+        for name, outcome in list(self.outcomes.items()):
+            path = self.folder.states(name)
+            if outcome.status is Status.DONE and path.exists():
+                try:
+                    found[name] = read_states(path)
+                except TraceError as error:
+                    self.spoil(name, str(error))
+        return found
+
     def spoil(self, scenario: str, why: str) -> None:
         """What the scenario left cannot be used: an ERROR of ours."""
         lost = {"status": Status.ERROR, "trace": None, "message": why}
@@ -166,7 +183,7 @@ class Pipeline:
                 seconds=time.monotonic() - started,
             )
         )
-        if scenario.reference is None and scenario.task is None:
+        if scenario.kind is Kind.FULL and not scenario.aside and scenario.task is None:
             self._forced = _generated(path, len(work.prompts))
         return True
 
@@ -181,12 +198,35 @@ class Pipeline:
         return Run(
             scenario=scenario,
             prompts=work.prompts,
-            forced=self._forced,
+            # The reference, and its twin, find the path that all others are forced along.
+            forced=None if scenario.kind is Kind.FULL else self._forced,
             decode_tokens=profile.decode_tokens,
             top_k=profile.top_k,
             cut_offsets=profile.cut_offsets,
             trace=trace,
+            states=self._wanted_states(scenario, profile, work) if scenario.states else None,
+            prefixes=self._prefixes(work, profile) if scenario.kind is Kind.PREFIX else (),
+            baseline=str(self.folder.trace(scenario.twin)) if scenario.twin else None,
         )
+
+    def _wanted_states(self, scenario: Scenario, profile: Profile, work: Work) -> States:
+        return States(
+            path=str(self.folder.states(scenario.name)),
+            requests=some_requests(tuple(map(len, work.prompts)), profile.states.requests),
+            most_bytes=int(profile.states.gib * 2**30),
+        )
+
+    def _prefixes(self, work: Work, profile: Profile) -> tuple[Prefix, ...]:
+        """Where states have been read so far, and where a cache will end its last whole block: the
+        engine that has one is yet to start, and may turn out to have other blocks."""
+        assert self.facts is not None
+        states = self.states().values()
+        read = {place for s in states for place in zip(s["request"], s["position"], strict=True)}
+        lengths = tuple(map(len, work.prompts))
+        for request in some_requests(lengths, profile.states.requests):
+            last = (lengths[request] - 1) // self.facts.block_size * self.facts.block_size
+            read.add((request, last))
+        return tuple(Prefix(request=r, position=p) for r, p in sorted(read) if p > 0)
 
     def _cannot_run(self, engine: EnginePlan, scenario: Scenario) -> bool:
         """Keep NOT_RUN as the outcome where what the scenario builds on did not end well."""

@@ -24,7 +24,7 @@ from linattn_verify.cli.pipeline import Pipeline, Work
 from linattn_verify.cli.progress import Display
 from linattn_verify.cli.tasks import Loaded, Tasks, load
 from linattn_verify.configs.errors import UsageError
-from linattn_verify.configs.plan import Kind, Plan
+from linattn_verify.configs.plan import Kind, Need, Plan
 from linattn_verify.configs.planning import build_plan, check_inject, prompt_scenario_names
 from linattn_verify.configs.profile import load_profile
 from linattn_verify.configs.request import (
@@ -149,6 +149,8 @@ def _run(
                 traces=traces,
                 engines=pipeline.engines,
                 experts=prepared.model.experts,
+                linear_attention=pipeline.facts.linear_attention if pipeline.facts else None,
+                states=pipeline.states(),
                 task_requests={name: len(found) for name, found in requests.items()},
                 scores=scores,
                 min_score=request.min_score,
@@ -182,7 +184,7 @@ def _plan(
     lengths = tuple(len(ids) for ids in prepared.token_ids)
     positions = prepared.model.max_position_embeddings
     shapes = tasks.shapes() if tasks else ()
-    plan = build_plan(request, lengths, _kinds(specs), positions, shapes)
+    plan = build_plan(request, lengths, _kinds(specs), positions, shapes, _needs(specs))
     folder.write_json("plan.json", plan.model_dump(mode="json"))
     pairs = zip(prompts, prepared.token_ids, strict=True)
     folder.write_json("workload.json", [{"id": p.id, "token_ids": ids} for p, ids in pairs])
@@ -194,6 +196,10 @@ def _plan(
 def _kinds(specs: tuple[CheckSpec, ...]) -> set[Kind]:
     # A check that names no kind of scenario, such as effective_config, is about every engine.
     return {kind for spec in specs if not spec.tasks for kind in (spec.kinds or tuple(Kind))}
+
+
+def _needs(specs: tuple[CheckSpec, ...]) -> set[Need]:
+    return {need for spec in specs for need in spec.needs}
 
 
 def _with_tasks(specs: tuple[CheckSpec, ...]) -> bool:
@@ -212,7 +218,7 @@ def _check_tasks(request: Request, specs: tuple[CheckSpec, ...]) -> None:
         )
     if request.enable_thinking and not request.chat_template:
         raise UsageError("--enable-thinking: the chat template does it; give --chat-template too.")
-    of_prompts = prompt_scenario_names(request, _kinds(specs))
+    of_prompts = prompt_scenario_names(request, _kinds(specs), _needs(specs))
     of_tasks: list[str] = []
     if _with_tasks(specs):
         # Whether there is such a task is known once its group has been looked up.

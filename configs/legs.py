@@ -16,3 +16,5 @@ class Leg(StrEnum):
     """Log-probability of the prompt's next token after a prefix of it."""
     ANSWER = "answer"
     """What the model answers to a task's request."""
+    PREFIX = "prefix"
+    """The state that a prefix of the prompt leaves."""

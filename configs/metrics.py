@@ -23,6 +23,14 @@ STATISTICS: dict[str, str] = {
 """Every statistic, with what it says and its unit."""
 
 
+STATE_METRICS: dict[str, str] = {
+    "convolution": "state.convolution",
+    "recurrent": "state.recurrent",
+}
+"""By part of a state, the metric that a profile limits: the largest relative error of any layer's
+state, Euclidean, against the one that a single-step prefill of the same prefix leaves."""
+
+
 class Segment(StrEnum):
     """Which positions a statistic covers, by the chunk that computed them."""
 
@@ -49,6 +57,8 @@ four positions are what a lost convolution window of width 4 can touch."""
 
 def check_key(key: str) -> None:
     """Raise UsageError where `key` governs no metric (see `most_specific`)."""
+    if key in STATE_METRICS.values():
+        return
     *narrowed, statistic = key.rsplit(".", 1)
     if statistic not in STATISTICS:
         raise unknown("statistic", statistic, STATISTICS, key)

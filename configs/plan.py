@@ -18,6 +18,25 @@ class Kind(StrEnum):
     """Prefix caching on, every request under a salt of its own: nothing to hit."""
     WARM = "warm"
     """The same requests again, served from the cache that `cold` filled."""
+    PREFIX = "prefix"
+    """Prefixes of the prompts, each prefilled in one step, caching off: what states are compared
+    with."""
+
+
+class Memory(StrEnum):
+    """What the cache tensors hold when a scenario starts."""
+
+    ZERO = "zero"
+    NAN = "nan"
+
+
+class Need(StrEnum):
+    """What a check asks of a run beside scenarios."""
+
+    STATES = "states"
+    """The states that layers hold where chunks and blocks end."""
+    HYGIENE = "hygiene"
+    """Every scenario once more, on memory that nobody may read, and in a small pool."""
 
 
 class Scenario(Strict):
@@ -33,8 +52,21 @@ class Scenario(Strict):
     """The scenario that must have run before in the same engine."""
     task: str | None = None
     """The task whose requests it serves; None where it serves the prompts."""
+    states: bool = False
+    """Whether the states of some requests are read."""
+    memory: Memory | None = None
+    """What the cache tensors are filled with before it starts; None: what they happen to hold."""
+    twin: str | None = None
+    """The scenario that it repeats, bit for bit, on memory that nobody may read."""
+    tight: bool = False
+    """Few requests at a time, in a pool so small that blocks are used over and over."""
     faults: tuple[str, ...] = ()
     """Faults injected on purpose (`linattn_verify.configs.faults`)."""
+
+    @property
+    def aside(self) -> bool:
+        """Whether it serves one check alone, which asks something else than how outputs compare."""
+        return self.tight or self.twin is not None or self.kind is Kind.PREFIX
 
 
 class EnginePlan(Strict):

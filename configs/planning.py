@@ -2,9 +2,10 @@
 
 from collections.abc import Collection
 
+from linattn_verify.configs.asides import NAN, TIGHT, with_hygiene, with_states
 from linattn_verify.configs.errors import UsageError, unknown
 from linattn_verify.configs.legs import Leg
-from linattn_verify.configs.plan import EnginePlan, Kind, Plan, Scenario
+from linattn_verify.configs.plan import EnginePlan, Kind, Need, Plan, Scenario
 from linattn_verify.configs.profile import EngineValue
 from linattn_verify.configs.request import Request
 from linattn_verify.configs.tasks import TaskShape
@@ -20,14 +21,15 @@ def build_plan(
     kinds: Collection[Kind],
     max_position_embeddings: int | None = None,
     tasks: tuple[TaskShape, ...] = (),
+    needs: Collection[Need] = (),
 ) -> Plan:
-    """The engines and scenarios that checks of these `kinds` need, and every scenario of `tasks`.
-    `lengths`: tokens by prompt.
+    """The engines and scenarios that checks of these `kinds` and `needs` need, and every scenario
+    of `tasks`. `lengths`: tokens by prompt.
 
     Scenarios that differ only in the budget share an engine, unless the profile says `isolate`.
     """
     needed = _needed(kinds)
-    scenarios = [s for s in _prompt_scenarios(request, lengths) if s.kind in needed]
+    scenarios = _prompt_scenarios(request, lengths, needed, needs)
     for task in tasks:
         scenarios += _task_scenarios(request, task)
     check_inject(request, [s.name for s in scenarios])
@@ -52,10 +54,11 @@ def build_plan(
     )
 
 
-def prompt_scenario_names(request: Request, kinds: Collection[Kind]) -> list[str]:
-    """Names of the scenarios that serve the prompts for checks of these kinds."""
-    needed = _needed(kinds)
-    return [s.name for s in _prompt_scenarios(request, (1,)) if s.kind in needed]
+def prompt_scenario_names(
+    request: Request, kinds: Collection[Kind], needs: Collection[Need] = ()
+) -> list[str]:
+    """Names of the scenarios that serve the prompts for checks of these kinds and needs."""
+    return [s.name for s in _prompt_scenarios(request, (1,), _needed(kinds), needs)]
 
 
 def check_inject(request: Request, names: Collection[str]) -> None:
@@ -73,15 +76,30 @@ def _needed(kinds: Collection[Kind]) -> set[Kind]:
     return needed | ({Kind.FULL} if needed else set())
 
 
-def _prompt_scenarios(request: Request, lengths: tuple[int, ...]) -> list[Scenario]:
-    """Every scenario that serves the prompts; `warm` is compared with `cold`, leg by leg."""
+def _prompt_scenarios(
+    request: Request, lengths: tuple[int, ...], kinds: Collection[Kind], needs: Collection[Need]
+) -> list[Scenario]:
+    """The scenarios of `kinds` that serve the prompts, and what `needs` adds to them; `warm` is
+    compared with `cold`, leg by leg."""
     every = _scenarios(request, _full_budget(request, lengths), _WHOLE)
-    return [
+    chosen = [
         s.model_copy(update={"reference": "cold", "legs": (*_WHOLE, Leg.CUT)})
         if s.kind is Kind.WARM
         else s
         for s in every
+        if s.kind in kinds
     ]
+    if Need.STATES in needs and chosen:
+        chosen = with_states(chosen)
+    if Need.HYGIENE in needs and chosen:
+        chosen = with_hygiene(chosen, every=request.profile.hygiene == "every")
+    return [s.model_copy(update={"faults": _faults(request, s)}) for s in chosen]
+
+
+def _faults(request: Request, scenario: Scenario) -> tuple[str, ...]:
+    """Its own, and those of the scenario that it repeats: a broken engine stays broken."""
+    names = filter(None, (scenario.twin, scenario.name))
+    return tuple(dict.fromkeys(f for name in names for f in request.inject.get(name, ())))
 
 
 def _task_scenarios(request: Request, task: TaskShape) -> list[Scenario]:
@@ -124,7 +142,10 @@ def _scenarios(
 def _engine_of(scenario: Scenario, isolate: bool) -> str:
     if scenario.kind in (Kind.COLD, Kind.WARM):
         return "caching"
-    return scenario.name.removeprefix(f"{scenario.task}/") if isolate else "plain"
+    if not isolate:
+        return "plain"
+    own = scenario.name.removeprefix(f"{scenario.task}/")
+    return own.removesuffix(NAN).removesuffix(TIGHT)
 
 
 def _engine_args(

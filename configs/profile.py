@@ -46,6 +46,15 @@ class TaskRules(Strict):
     """The largest share of the reference's answers that may be invalid, or cut."""
 
 
+class StateRules(Strict):
+    """How many states are read."""
+
+    requests: int = Field(default=3, ge=1)
+    """Prompts whose states are read: the first, the longest, the last, then the others."""
+    gib: float = Field(default=1.0, ge=0)
+    """States kept of a scenario; of the rest, digests."""
+
+
 class Profile(Strict):
     """One named set of scenarios, settings and limits.
 
@@ -76,6 +85,9 @@ class Profile(Strict):
     """Seconds that a scenario may go without any progress."""
     isolate: bool = False
     task: TaskRules = TaskRules()
+    states: StateRules = StateRules()
+    hygiene: Literal["some", "every"] = "some"
+    """Scenarios that are served again on NaN: one of each kind, or every one."""
     limits: dict[NoiseClass, dict[str, Limit]]
 
     @field_validator("budgets")

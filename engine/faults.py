@@ -7,146 +7,154 @@ layers are about to read are the engine's own, whatever the layer's kind.
 import os
 import signal
 import time
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
-from vllm.forward_context import get_forward_context
 
 from linattn_verify.configs.faults import FAULTS
-
-fired: dict[str, int] = {}
-"""How often each active fault has fired since it was activated."""
-_active: list[str] = []
-_installed: set[int] = set()
+from linattn_verify.engine.steps import Held, Step
 
 
-@dataclass(frozen=True)
-class _Continued:
-    """A prefill slice that continues a state: its layer's state tensors and its slot in them."""
+class Faults:
+    """The faults that are active in this worker, none unless told so."""
 
-    request_id: str
-    restored: bool
-    """The state was restored from the prefix cache in this very step."""
-    states: tuple[torch.Tensor, ...]
-    """[slots, …] each: convolution first, then recurrent."""
-    slot: int
+    def __init__(self, runner: Any) -> None:
+        self.names: tuple[str, ...] = ()
+        self.fired: dict[str, int] = {}
+        """How often each active fault has fired since it was activated."""
+        self._between(runner)
 
+    @property
+    def active(self) -> bool:
+        return bool(self.names)
 
-def activate(names: list[str], worker: Any) -> None:
-    """Make the faults named, and no others, active in this worker."""
-    _active[:] = names
-    fired.clear()
-    fired.update(dict.fromkeys(names, 0))
-    if names and id(worker) not in _installed:
-        _installed.add(id(worker))
-        _hook(worker.model_runner)
+    def activate(self, names: Sequence[str]) -> None:
+        """Make the faults named, and no others, active."""
+        self.names = tuple(names)
+        self.fired = dict.fromkeys(names, 0)
 
+    def scheduled(self, step: Step) -> None: ...
 
-def _hook(runner: Any) -> None:
-    """Step in before every forward pass and after every computation of logits."""
-    execute, forward = runner.execute_model, runner._model_forward
-    compute_logits = runner.model.compute_logits
-    restored: set[str] = set()
-
-    def execute_model(scheduler_output: Any, *args: Any, **kwargs: Any) -> Any:
-        restored.clear()
-        restored.update(
-            r.req_id for r in scheduler_output.scheduled_new_reqs if r.num_computed_tokens
-        )
-        return execute(scheduler_output, *args, **kwargs)
-
-    def model_forward(*args: Any, **kwargs: Any) -> Any:
-        for name in _active:
+    def before(self, step: Step) -> None:
+        for name in self.names:
             if name in _BEFORE_FORWARD:
-                fired[name] += _BEFORE_FORWARD[name](list(_continued(runner, restored)))
-        return forward(*args, **kwargs)
+                self.fired[name] += _BEFORE_FORWARD[name](step)
 
-    def logits_of(hidden: torch.Tensor, *args: Any, **kwargs: Any) -> Any:
-        logits = compute_logits(hidden, *args, **kwargs)
-        if "logits_swapped" in _active and 2 <= len(logits) == len(runner.input_batch.req_ids):
-            fired["logits_swapped"] += 1
-            logits = logits.roll(1, dims=0)
-        return logits
+    def after(self, step: Step) -> None: ...
 
-    runner.execute_model, runner._model_forward = execute_model, model_forward
-    runner.model.compute_logits = logits_of
+    def _between(self, runner: Any) -> None:
+        """Step in where the runner calls others than the model."""
+        compute_logits, zero_block_ids = runner.model.compute_logits, runner._zero_block_ids
+
+        def logits_of(hidden: torch.Tensor, *args: Any, **kwargs: Any) -> Any:
+            logits = compute_logits(hidden, *args, **kwargs)
+            if "logits_swapped" in self.names and _one_each(logits, runner):
+                self.fired["logits_swapped"] += 1
+                logits = logits.roll(1, dims=0)
+            return logits
+
+        def zero(block_ids: list[int]) -> None:
+            if "blocks_not_zeroed" in self.names:
+                self.fired["blocks_not_zeroed"] += 1
+            else:
+                zero_block_ids(block_ids)
+
+        runner.model.compute_logits, runner._zero_block_ids = logits_of, zero
 
 
-def _continued(runner: Any, restored: set[str]) -> Iterator[_Continued]:
+def _one_each(logits: torch.Tensor, runner: Any) -> bool:
+    """Whether these are the logits of a step's requests, one row each, and more than one."""
+    return 2 <= len(logits) == len(runner.input_batch.req_ids)
+
+
+def _continued(step: Step) -> list[Held]:
     """Every (layer, request) of this step whose prefill goes on from a state."""
-    context = get_forward_context()
-    for name, metadata in (context.attn_metadata or {}).items():
-        rows = _state_rows(metadata)
-        if rows is None:
-            continue
-        first, has_state, slots = rows
-        states = tuple(context.no_compile_layers[name].kv_cache)
-        for index in torch.nonzero(has_state).flatten().tolist():
-            request_id = runner.input_batch.req_ids[first + index]
-            slot = int(slots[index])
-            yield _Continued(request_id, request_id in restored, states, slot)
+    return [held for held in step.held if held.continued]
 
 
-def _state_rows(metadata: Any) -> tuple[int, torch.Tensor, torch.Tensor] | None:
-    """Of a layer's metadata: index of the first prefill in the batch, `has_initial_state` [P] and
-    state slots [P] of the prefills; None where the layer has no prefill or keeps no state."""
-    if not getattr(metadata, "num_prefills", 0):
-        return None
-    first = metadata.num_decodes
-    if getattr(metadata, "has_initial_state", None) is not None:  # Gated DeltaNet, linear
-        slots = metadata.non_spec_state_indices_tensor
-        return first, metadata.has_initial_state[first:], slots[first:]
-    if getattr(metadata, "has_initial_states_p", None) is not None:  # Mamba, short convolution
-        slots = metadata.state_indices_tensor_p
-        return first, metadata.has_initial_states_p, slots.reshape(len(slots), -1)[:, 0]
-    return None
+def _zero(part: slice, where: Callable[[Held, Step], bool] = lambda held, step: True) -> Any:
+    """Zero those parts of the states of continued prefills."""
 
-
-def _zero(parts: slice, only_restored: bool = False) -> Callable[[list[_Continued]], int]:
-    def act(continued: list[_Continued]) -> int:
-        hit = [c for c in continued if c.restored or not only_restored]
-        for item in hit:
-            for state in item.states[parts]:
-                state[item.slot].zero_()
+    def act(step: Step) -> int:
+        hit = [held for held in _continued(step) if where(held, step)]
+        for held in hit:
+            for state in held.layer.states[part]:
+                state[held.slot].zero_()
         return len(hit)
 
     return act
 
 
-def _poison(continued: list[_Continued]) -> int:
-    for item in continued:
-        item.states[-1][item.slot].fill_(float("nan"))
-    return len(continued)
+def _last_layer(held: Held, step: Step) -> bool:
+    return held.layer is step.layers[-1]
 
 
-def _crash(continued: list[_Continued]) -> int:
-    if continued:
+def _restored(held: Held, step: Step) -> bool:
+    return held.restored
+
+
+def _neighbour(step: Step) -> int:
+    """Give a restored state the contents of the block beside its own."""
+    hit = [held for held in _continued(step) if held.restored]
+    for held in hit:
+        for state in held.layer.states:
+            state[held.slot] = state[held.slot - 1].clone()
+    return len(hit)
+
+
+def _flags(value: bool, where: Callable[[Held], bool]) -> Callable[[Step], int]:
+    """Tell the layers that prefills have, or have no, initial state."""
+
+    def act(step: Step) -> int:
+        hit = [held for held in step.held if where(held)]
+        if hit:
+            for metadata in step.metadata():
+                for name in ("has_initial_state", "has_initial_states_p"):
+                    flags = getattr(metadata, name, None)
+                    if flags is not None:
+                        flags.fill_(value)
+        return len(hit)
+
+    return act
+
+
+def _poison(step: Step) -> int:
+    for held in _continued(step):
+        held.state(-1).fill_(float("nan"))
+    return len(_continued(step))
+
+
+def _crash(step: Step) -> int:
+    if _continued(step):
         os.kill(os.getpid(), signal.SIGSEGV)
-    return len(continued)
+    return 0
 
 
-def _raise(continued: list[_Continued]) -> int:
-    if continued:
+def _raise(step: Step) -> int:
+    if _continued(step):
         raise RuntimeError("fault 'raise_at_edges', injected on purpose")
     return 0
 
 
-def _hang(continued: list[_Continued]) -> int:
-    if continued:
+def _hang(step: Step) -> int:
+    if _continued(step):
         time.sleep(3600)
-    return len(continued)
+    return 0
 
 
-_BEFORE_FORWARD: dict[str, Callable[[list[_Continued]], int]] = {
+_BEFORE_FORWARD: dict[str, Callable[[Step], int]] = {
     "state_lost_at_edges": _zero(slice(None)),
     "conv_state_lost_at_edges": _zero(slice(0, 1)),
     "recurrent_state_lost_at_edges": _zero(slice(1, None)),
-    "restored_state_lost": _zero(slice(None), only_restored=True),
+    "one_layer_state_lost_at_edges": _zero(slice(None), _last_layer),
+    "has_initial_state_ignored": _flags(False, lambda held: held.continued),
+    "restored_state_lost": _zero(slice(None), _restored),
+    "restored_state_off_by_one_block": _neighbour,
+    "unwritten_state_read": _flags(True, lambda held: held.start == 0),
     "nan_state_at_edges": _poison,
     "crash_at_edges": _crash,
     "raise_at_edges": _raise,
     "hang_at_edges": _hang,
 }
-assert set(_BEFORE_FORWARD) | {"logits_swapped"} == set(FAULTS)
+assert set(_BEFORE_FORWARD) | {"logits_swapped", "blocks_not_zeroed"} == set(FAULTS)

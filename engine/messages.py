@@ -87,6 +87,24 @@ class Load(Strict):
     engine_args: dict[str, Any]
 
 
+class Prefix(Strict):
+    """A prompt with the reference's output, up to a position."""
+
+    request: int
+    position: int
+    """Tokens of it."""
+
+
+class States(Strict):
+    """Which states to read, and where to write them."""
+
+    path: str
+    requests: tuple[int, ...]
+    """Prompts whose states are read."""
+    most_bytes: int
+    """How much of them is kept; of the rest, digests."""
+
+
 class Run(Strict):
     """Serve the workload as one scenario and write its trace."""
 
@@ -99,6 +117,11 @@ class Run(Strict):
     top_k: int
     cut_offsets: tuple[int | Literal["half", "block"], ...]
     trace: str
+    states: States | None = None
+    prefixes: tuple[Prefix, ...] = ()
+    """What a scenario of prefixes serves."""
+    baseline: str | None = None
+    """Of a twin, the trace of the scenario that it repeats."""
 
 
 class Serve(Strict):

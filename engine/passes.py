@@ -24,6 +24,8 @@ class Ask:
     read_cache: bool = False
     record: bool = True
     """False for a request that only fills the cache."""
+    states: bool = False
+    """Whether its states are read."""
 
 
 @dataclass(frozen=True)
@@ -40,13 +42,15 @@ class Pass:
 def passes(run: Run, block: int) -> list[Pass]:
     """The passes of a scenario, in order. `block`: tokens of a cache block."""
     kind = run.scenario.kind
+    if kind is Kind.PREFIX:
+        return [_prefixes(run)]
     cached = kind in (Kind.COLD, Kind.WARM)
     found = []
     if Leg.DECODE in run.scenario.legs and run.forced is not None:
         found.append(_whole_prompts(run, Leg.DECODE, cached))
     if Leg.FREE in run.scenario.legs:
         found.append(_whole_prompts(run, Leg.FREE, cached))
-    if kind is Kind.COLD:
+    if kind is Kind.COLD and not run.scenario.aside:
         found += _fill_every_block(run.prompts, block)
     if Leg.CUT in run.scenario.legs:
         found.append(_cuts(run, block))
@@ -58,6 +62,7 @@ def _whole_prompts(run: Run, leg: Leg, cached: bool) -> Pass:
     among prompts that share a prefix, and `warm` finds exactly its own."""
     reference = run.forced is None
     forced = run.forced if leg is Leg.DECODE else None
+    first = Leg.FREE if reference else Leg.DECODE
     return Pass(
         tuple(
             Ask(
@@ -69,10 +74,31 @@ def _whole_prompts(run: Run, leg: Leg, cached: bool) -> Pass:
                 forced=forced[i] if forced else None,
                 prompt_logprobs=leg is Leg.DECODE or reference,
                 read_cache=cached,
+                states=run.states is not None and i in run.states.requests and leg is first,
             )
             for i, ids in enumerate(run.prompts)
         )
     )
+
+
+def _prefixes(run: Run) -> Pass:
+    """Each prefix as a prompt of its own."""
+    return Pass(
+        tuple(
+            Ask(
+                request=prefix.request,
+                leg=Leg.PREFIX,
+                token_ids=_with_output(run, prefix.request)[: prefix.position],
+                max_tokens=1,
+                states=True,
+            )
+            for prefix in run.prefixes
+        )
+    )
+
+
+def _with_output(run: Run, request: int) -> tuple[int, ...]:
+    return run.prompts[request] + (run.forced[request] if run.forced else ())
 
 
 def _fill_every_block(prompts: tuple[tuple[int, ...], ...], block: int) -> list[Pass]:

@@ -35,6 +35,8 @@ class RowMaker:
         """Rows of every leg that the request yields."""
         if ask.prompt_logprobs:
             yield from self._prompt(ask, output.prompt_logprobs or [], record)
+        if ask.leg is Leg.PREFIX:  # its state is what it was for
+            return
         completion = output.outputs[0]
         generated = list(zip(completion.token_ids, completion.logprobs, strict=True))
         for leg in _generated_legs(ask):

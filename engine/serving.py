@@ -2,24 +2,28 @@
 
 import statistics
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 from vllm import SamplingParams
 
-from linattn_verify.configs.plan import Kind, Scenario
+from linattn_verify.configs.plan import Kind, Memory, Scenario
 from linattn_verify.engine.answers import answer_of, answer_record
 from linattn_verify.engine.drive import Job, drive
 from linattn_verify.engine.forcing import FORCED
-from linattn_verify.engine.messages import EngineFacts, Run, Serve
+from linattn_verify.engine.messages import EngineFacts, Run, Serve, States
 from linattn_verify.engine.passes import Ask, passes
 from linattn_verify.engine.rows import Row, RowMaker, record_of
 from linattn_verify.engine.scheduler import RecordingScheduler
+from linattn_verify.engine.steps import LABEL
 from linattn_verify.tasks.request import TaskRequest
-from linattn_verify.traces.schema import RequestRecord, TraceRecord
-from linattn_verify.traces.store import write_trace
+from linattn_verify.traces.difference import first_difference
+from linattn_verify.traces.schema import Filled, RequestRecord, TraceRecord
+from linattn_verify.traces.states import Part
+from linattn_verify.traces.store import frame_of, read_trace, write_states, write_trace
 
+_FEW = 2  # requests at a time in a small pool
 Report = Callable[[int, int], None]
 """Takes tokens done and tokens in all."""
 
@@ -33,24 +37,64 @@ class Server:
         self.facts = facts
         self.scheduler: RecordingScheduler = llm.llm_engine.engine_core.engine_core.scheduler
         self.tokenizer = llm.get_tokenizer()
+        self.filled: Filled | None = None
+        self._rpc("linattn_install")
 
     def run(self, run: Run, report: Report) -> None:
         """Serve the prompts as `run.scenario`, write the trace."""
+        started = self._begin(run)
+        if run.states:
+            self._rpc("linattn_read_states", run.states.most_bytes)
+        records, rows = self._prompts(run, report)
+        more = {
+            "allocated_blocks": self.scheduler.allocated_blocks,
+            "state_rows": self._write_states(run.states),
+            "suspects": self._suspects(run, rows, report),
+        }
+        self._write(run, "positions", records, rows, started, **more)
+
+    def _prompts(self, run: Run, report: Report) -> tuple[list[RequestRecord], list[Row]]:
+        """Every pass of the scenario, in order."""
         todo = passes(run, self.facts.block_size)
         total = sum(one.tokens() for one in todo)
         maker = RowMaker(run.top_k, self._text)
         records: list[RequestRecord] = []
         rows: list[Row] = []
-        started = self._begin(run.scenario)
         for one in todo:
             jobs = [Job(_prompt(a.token_ids, a.salt), _sampling(a, run.top_k)) for a in one.asks]
-            done = dict(self._drive(run.scenario, jobs, len(jobs), total, report))
+            together = _FEW if run.scenario.tight else len(jobs)
+            done = dict(self._drive(run.scenario, jobs, together, total, report))
             for index, ask in enumerate(one.asks):
                 if ask.record:
                     record = record_of(ask, *done[index])
                     records.append(record)
                     rows += maker.rows(ask, done[index][0], record)
-        self._write(run, "positions", records, rows, started)
+        return records, rows
+
+    def _write_states(self, wanted: States | None) -> int:
+        """Write the states that were read; returns the number of rows."""
+        if wanted is None:
+            return 0
+        rows = [row for worker in self._rpc("linattn_take_states") for row in worker]
+        write_states(Path(wanted.path), rows)
+        return len(rows)
+
+    def _suspects(self, run: Run, rows: list[Row], report: Report) -> tuple[Part, ...]:
+        """Where NaN showed: the kinds of block that were read unwritten. The scenario is repeated
+        with one kind after the other left as it is, and all others zeroed when handed out."""
+        if run.baseline is None or run.scenario.memory is not Memory.NAN:
+            return ()
+        baseline = read_trace(Path(run.baseline)).rows
+        if first_difference(baseline, frame_of(rows)) is None:
+            return ()
+        found = []
+        for part in Part:
+            self._make_ready(run)
+            self._rpc("linattn_clean", [other.value for other in Part if other is not part])
+            if first_difference(baseline, frame_of(self._prompts(run, report)[1])) is not None:
+                found.append(part)
+        self._rpc("linattn_clean", [])
+        return tuple(found)
 
     def serve(self, command: Serve, report: Report) -> None:
         """Serve the requests of a task as `command.scenario`, write the trace."""
@@ -60,7 +104,7 @@ class Server:
             Job(_prompt(r.token_ids, _task_salt(scenario, i)), _answering(r))
             for i, r in enumerate(requests)
         ]
-        started = self._begin(scenario)
+        started = self._begin(command)
         found: dict[int, tuple[RequestRecord, Row]] = {}
         driven = self._drive(scenario, jobs, command.concurrency, total, report)
         for index, (output, slices) in driven:
@@ -71,15 +115,38 @@ class Server:
         records, rows = [r for r, _ in ordered], [row for _, row in ordered]
         self._write(command, "answers", records, rows, started)
 
-    def _begin(self, scenario: Scenario) -> float:
+    def _begin(self, command: Run | Serve) -> float:
         """Make the engine ready for the scenario; the time at which it starts."""
-        if scenario.after is None:
-            self.llm.reset_prefix_cache()
-        self._rpc("linattn_inject", list(scenario.faults))
+        started = time.monotonic()
+        self._make_ready(command)
+        self._rpc("linattn_inject", list(command.scenario.faults))
         self._rpc("linattn_take_top_logits")
-        self.scheduler.max_num_scheduled_tokens = scenario.budget
+        self.scheduler.max_num_scheduled_tokens = command.scenario.budget
         self.scheduler.begin()
-        return time.monotonic()
+        return started
+
+    def _make_ready(self, command: Run | Serve) -> None:
+        """Cache, memory and pool as the scenario wants to find them."""
+        self.scheduler.whole_pool()
+        if command.scenario.after is None:
+            self.llm.reset_prefix_cache()
+        self.filled = self._fill(command.scenario.memory)
+        if command.scenario.tight and isinstance(command, Run):
+            longest = max(map(len, command.prompts)) + command.decode_tokens
+            self.scheduler.shrink_pool(_FEW, longest)
+
+    def _fill(self, memory: Memory | None) -> Filled | None:
+        """Fill every cache tensor; what the workers say of it, added up."""
+        if memory is None:
+            return None
+        answers = self._rpc("linattn_fill", memory.value)
+
+        return Filled(
+            content=memory,
+            bytes=sum(answer["bytes"] for answer in answers),
+            tensors=_added(answer["tensors"] for answer in answers),
+            poisoned=_added(answer["poisoned"] for answer in answers),
+        )
 
     def _drive(
         self, scenario: Scenario, jobs: Sequence[Job], concurrency: int, total: int, report: Report
@@ -94,8 +161,10 @@ class Server:
         records: list[RequestRecord],
         rows: list[Row],
         started: float,
+        **more: Any,
     ) -> None:
         top = [t for worker in self._rpc("linattn_take_top_logits") for t in worker]
+        more = {"allocated_blocks": self.scheduler.allocated_blocks, **more}
         record = TraceRecord(
             table=table,
             scenario=command.scenario.name,
@@ -107,8 +176,11 @@ class Server:
             logits_dtype=self.facts.dtype,
             top_logit=statistics.median(top) if top else None,
             requests=tuple(records),
+            pool_blocks=self.scheduler.pool_blocks,
+            filled=self.filled,
             faults=self._rpc("linattn_fired")[0],
             seconds=time.monotonic() - started,
+            **more,
         )
         write_trace(Path(command.trace), record, rows)
 
@@ -118,6 +190,15 @@ class Server:
 
     def _text(self, token: int) -> str:
         return str(self.tokenizer.decode([token]))
+
+
+def _added(counts: Iterable[dict[str, int]]) -> dict[str, int]:
+    """Every worker's counts together, those that are 0 too."""
+    together: dict[str, int] = {}
+    for one in counts:
+        for kind, number in one.items():
+            together[kind] = together.get(kind, 0) + number
+    return together
 
 
 def _prompt(token_ids: tuple[int, ...], salt: str | None) -> dict[str, Any]:
@@ -144,7 +225,10 @@ def _sampling(ask: Ask, top_k: int) -> SamplingParams:
         logprobs=top_k,
         prompt_logprobs=top_k if ask.prompt_logprobs else None,
         skip_reading_prefix_cache=not ask.read_cache,
-        extra_args={FORCED: list(ask.forced) if ask.forced else None},
+        extra_args={
+            FORCED: list(ask.forced) if ask.forced else None,
+            **({LABEL: ask.request} if ask.states else {}),
+        },
     )
 
 

@@ -2,7 +2,13 @@
 
 from typing import Any
 
-from linattn_verify.engine import faults, forcing
+from linattn_verify.configs.plan import Memory
+from linattn_verify.engine import forcing, memory
+from linattn_verify.engine.faults import Faults
+from linattn_verify.engine.memory import Cleaner
+from linattn_verify.engine.states import Row, StateReader
+from linattn_verify.engine.steps import watch
+from linattn_verify.traces.states import Part
 
 ATTENTION = "attention"
 """Kind of a layer that keeps keys and values, not a state."""
@@ -34,13 +40,44 @@ class WorkerExtension:
             for name in group.layer_names
         ]
 
+    def linattn_install(self) -> None:
+        """Step in around every forward pass, once the engine is loaded."""
+        runner: Any = self.model_runner  # type: ignore[attr-defined]
+        self._linattn_faults = Faults(runner)
+        self._linattn_reader = StateReader(rank=self.rank)  # type: ignore[attr-defined]
+        self._linattn_cleaner = Cleaner()
+        # The reader sees what a fault has done, as the model does.
+        watch(runner, (self._linattn_cleaner, self._linattn_faults, self._linattn_reader))
+
     def linattn_inject(self, names: list[str]) -> None:
         """Make these faults, and no others, active (`linattn_verify.engine.faults`)."""
-        faults.activate(names, self)
+        self._linattn_faults.activate(names)
 
     def linattn_fired(self) -> dict[str, int]:
         """How often each injected fault has fired."""
-        return dict(faults.fired)
+        return dict(self._linattn_faults.fired)
+
+    def linattn_fill(self, content: str) -> dict[str, Any]:
+        """Fill every cache tensor: `bytes`, `tensors` by what they hold, and which of them read
+        back as NaN (`poisoned`)."""
+        runner: Any = self.model_runner  # type: ignore[attr-defined]
+        return {
+            "bytes": memory.fill(runner, Memory(content)),
+            "tensors": memory.tensors(runner),
+            "poisoned": memory.poisoned(runner),
+        }
+
+    def linattn_clean(self, parts: list[str]) -> None:
+        """Zero the blocks of these kinds as they are handed out, and of no others."""
+        self._linattn_cleaner.parts = frozenset(map(Part, parts))
+
+    def linattn_read_states(self, most_bytes: int) -> None:
+        """Read the states of marked requests from now on."""
+        self._linattn_reader.begin(most_bytes)
+
+    def linattn_take_states(self) -> list[Row]:
+        """The states read since then."""
+        return self._linattn_reader.take()
 
 
 def _kind(layer: Any) -> str:

@@ -129,6 +129,8 @@ def _check(result: CheckResult) -> Check:
         worst=result.worst,
         scores=result.scores,
         flips=result.flips,
+        parted=result.parted,
+        states=result.states,
     )
 
 

@@ -4,12 +4,21 @@ from typing import Annotated, Literal
 
 from pydantic import AwareDatetime, BeforeValidator, ConfigDict, Field, JsonValue
 
-from linattn_verify.checks.result import Flip, LimitOutcome, Proof, Score, Verdict, WorstToken
+from linattn_verify.checks.result import (
+    Flip,
+    LimitOutcome,
+    Parted,
+    Proof,
+    Score,
+    StateErrors,
+    Verdict,
+    WorstToken,
+)
 from linattn_verify.configs.plan import Kind
 from linattn_verify.configs.strict import Strict
 from linattn_verify.traces.outcome import Status
 
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 3
 
 
 def _encodable(text: object) -> object:
@@ -200,6 +209,10 @@ class Check(Document):
     """Of a task, one a metric and filter; empty in every other check."""
     flips: tuple[Flip, ...] = ()
     """Every question that one side alone answers right, once a filter."""
+    parted: Parted | None = None
+    """Of states, the first place where they are wrong; null where they are right."""
+    states: tuple[StateErrors, ...] = ()
+    """Of states, every error that was measured; empty in every other check."""
 
 
 class Cpu(Document):

@@ -21,7 +21,7 @@ ORDER = ("configs", "traces", "workloads", "tasks", "engine", "checks", "reports
 FOLDERS = tuple(sorted(ORDER))
 SHIPPED = (".json", ".md", ".py", ".safetensors", ".typed", ".yaml")
 HEAVY = ("torch", "transformers", "vllm")
-BOUND = ("faults", "forcing", "scheduler", "serving", "worker")
+BOUND = ("faults", "forcing", "memory", "scheduler", "serving", "states", "steps", "worker")
 """Modules of engine/ that exist inside a running engine only."""
 HARNESS = ("datasets", "lm_eval")
 ASKING = ("adapter", "harness")

@@ -6,9 +6,11 @@ import pyarrow as pa
 from pydantic import Field
 
 from linattn_verify.configs.legs import Leg
+from linattn_verify.configs.plan import Memory
 from linattn_verify.configs.strict import Strict
+from linattn_verify.traces.states import Part
 
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 3
 
 
 ROWS = pa.schema(
@@ -90,6 +92,17 @@ class RequestRecord(Strict):
         return tuple(s for s in self.slices if s.start < self.prompt_tokens)
 
 
+class Filled(Strict):
+    """What the cache tensors were filled with before the scenario."""
+
+    content: Memory
+    bytes: int
+    tensors: dict[str, int]
+    """Cache tensors, by what they hold."""
+    poisoned: dict[str, int]
+    """Tensors that read back as NaN, by what they hold."""
+
+
 class TraceRecord(Strict):
     """Everything about a scenario's execution but its rows."""
 
@@ -108,6 +121,16 @@ class TraceRecord(Strict):
     top_logit: float | None = None
     """Median over generated positions of the largest |logit|, as seen by a logits processor."""
     requests: tuple[RequestRecord, ...]
+    pool_blocks: int
+    """Cache blocks that the scheduler could hand out."""
+    allocated_blocks: int
+    """Cache blocks that it did hand out, each time counted."""
+    filled: Filled | None = None
+    suspects: tuple[Part, ...] = ()
+    """Where memory was filled with NaN and that showed: the kinds of block that still show it where
+    all others are zeroed when handed out."""
+    state_rows: int = 0
+    """Rows of the scenario's states."""
     faults: dict[str, int] = Field(default_factory=dict)
     """Injected faults and how often each fired."""
     seconds: float

@@ -10,6 +10,7 @@ import pyarrow.parquet as pq
 
 from linattn_verify.traces.files import whole_file
 from linattn_verify.traces.schema import SCHEMA_VERSION, SCORES, TABLES, TraceRecord
+from linattn_verify.traces.states import STATES
 
 _KEY = b"linattn_verify.trace"
 NULLABLE = {
@@ -59,6 +60,25 @@ def write_scores(path: Path, rows: list[dict[str, object]]) -> None:
 def read_scores(path: Path) -> pd.DataFrame:
     """The scores at `path`; raises TraceError where the file is broken or of another version."""
     return _frame(path, _read(path), SCORES)
+
+
+def write_states(path: Path, rows: list[dict[str, object]]) -> None:
+    """Write one scenario's states, the rows of `states.STATES`."""
+    _write(path, pa.Table.from_pylist(rows, schema=STATES))
+
+
+def read_states(path: Path) -> pd.DataFrame:
+    """The states at `path`; raises TraceError where the file is broken or of another version."""
+    return _frame(path, _read(path), STATES)
+
+
+def frame_of(rows: list[dict[str, object]], table: str = "positions") -> pd.DataFrame:
+    """The rows as they would be read back."""
+    schema = TABLES[table]
+    frame: pd.DataFrame = pa.Table.from_pylist(rows, schema=schema).to_pandas(
+        types_mapper=NULLABLE.get
+    )
+    return frame
 
 
 def _write(path: Path, table: pa.Table) -> None:

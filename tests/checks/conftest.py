@@ -171,6 +171,7 @@ class World:
             **{"scenario": name, "engine": engine, "budget": scenario.budget, "seconds": 1.5},
             **{"prefix_caching": caching, "block_size": BLOCK},
             **{"logits_dtype": "bfloat16", "top_logit": 9.0},
+            **{"pool_blocks": 64, "allocated_blocks": 9},
         }
         free = (Leg.FREE, BOTH) if scenario.kind is Kind.FULL else (Leg.FREE, (Leg.FREE,))
         passes = [free] if free[1] is BOTH else [(Leg.DECODE, (Leg.PROMPT, Leg.DECODE)), free]

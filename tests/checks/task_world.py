@@ -144,6 +144,7 @@ class TaskWorld:
             **{"scenario": name, "engine": engine, "table": "answers", "seconds": 1.5},
             **{"budget": scenario.budget, "largest_step": scenario.budget},
             **{"prefix_caching": caching, "block_size": BLOCK, "logits_dtype": "bfloat16"},
+            **{"pool_blocks": 64, "allocated_blocks": 9},
         }
         self.outcomes[name] = Outcome(scenario=name, engine=engine, status=Status.DONE)
 

@@ -60,7 +60,7 @@ def raising(kinds: tuple[Kind, ...], tasks: bool = False) -> CheckSpec:
     def broken(evidence: "Evidence") -> list[CheckResult]:
         raise KeyError("column")
 
-    return CheckSpec("broken", "f", "b", kinds, (), tasks, broken)
+    return CheckSpec("broken", "f", "b", kinds, (), tasks, (), broken)
 
 
 def test_a_check_that_raises_is_an_error_and_stops_no_other(world: "World") -> None:

@@ -70,7 +70,7 @@ def trace(folder: Path, outputs: list[str], table: Any = "answers") -> Trace:
     record = TraceRecord(
         table=table, scenario="made", engine="plain", budget=37, largest_step=31,
         prefix_caching=False, block_size=16, logits_dtype="bfloat16", requests=tuple(records),
-        seconds=1,
+        pool_blocks=50, allocated_blocks=3, seconds=1,
     )  # fmt: skip
     rows: list[dict[str, object]] = [
         {"request": i, "output": output, "tokens": [5, 6], "logprobs": [-0.5, -0.25],

@@ -98,6 +98,8 @@ def test_answers_are_what_a_trace_of_answers_holds(tmp_path: Path) -> None:
         block_size=16,
         logits_dtype="bfloat16",
         requests=(answer_record(0, output(), slices(), forced=False),),
+        pool_blocks=50,
+        allocated_blocks=3,
         seconds=1.5,
     )
     path = tmp_path / "answers.parquet"

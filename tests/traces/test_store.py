@@ -37,6 +37,8 @@ def record(**changes: Any) -> TraceRecord:
         "logits_dtype": "bfloat16",
         "top_logit": 12.5,
         "requests": (request,),
+        "pool_blocks": 64,
+        "allocated_blocks": 9,
         "faults": {"logits_swapped": 3},
         "seconds": 1.25,
     }

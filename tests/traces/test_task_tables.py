@@ -42,6 +42,7 @@ def record(table: str = "answers") -> TraceRecord:
         **{"table": table, "scenario": "gsm8k/warm", "engine": "caching", "budget": 64},
         **{"largest_step": 61, "prefix_caching": True, "block_size": 16, "seconds": 2.5},
         **{"logits_dtype": "bfloat16", "requests": (request,)},
+        **{"pool_blocks": 64, "allocated_blocks": 9},
     }
     return TraceRecord.model_validate(values)
 

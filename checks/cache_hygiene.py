@@ -1,0 +1,111 @@
+"""Does any result rest on memory that nobody has written?
+
+Scenarios are served again, in the same order and steps, after every cache tensor (attention blocks,
+convolution and recurrent states) has been filled with NaN, the pool dirty from the requests before;
+the trace must be the same, bit for bit, as on zeroed memory. So also in a pool so small that blocks
+are used over and over.
+
+The fault it exists for: a block or state slot that is read before it is written, as where vLLM does
+not zero the blocks it hands out (`_zero_block_ids`). Fresh memory holds zeros, which look like a
+right initial state: no other check sees it on a fresh engine.
+
+What it cannot see: a read of memory that somebody else has written since the fill (the stale state
+of a slot's former owner is finite; `state_equivalence` and the log-probabilities are about that),
+and reads whose result is thrown away, which do no harm.
+"""
+
+from linattn_verify.checks.evidence import Evidence
+from linattn_verify.checks.judging import Pair, prompt_name, refusal, result_of, unproven
+from linattn_verify.checks.limits import judge_limit
+from linattn_verify.checks.registry import check
+from linattn_verify.checks.result import CheckResult, Verdict
+from linattn_verify.configs.plan import Kind, Need, Scenario
+from linattn_verify.traces.difference import Difference, first_difference, non_finite
+from linattn_verify.traces.schema import TraceRecord
+
+NAME = "cache_hygiene"
+KINDS = (Kind.FULL, Kind.CHUNKED, Kind.COLD, Kind.WARM)
+_RULE = "rule of the check"
+
+
+@check(
+    name=NAME,
+    fault="a cache block or state slot that is read before anybody has written it",
+    blind="stale but finite states of a slot's former owner; reads whose result is thrown away",
+    kinds=KINDS,
+    needs=(Need.HYGIENE,),
+)
+def cache_hygiene(evidence: Evidence) -> list[CheckResult]:
+    """Every scenario's twin on NaN against the scenario itself on zeros."""
+    twins = [s for s in evidence.plan.scenarios() if s.twin is not None]
+    if twins:
+        return [_answer(evidence, twin) for twin in twins]
+    message = "no scenario was planned on memory filled with NaN"
+    return [
+        CheckResult(
+            name=NAME,
+            scenario="every scenario",
+            reference=None,
+            verdict=Verdict.VACUOUS,
+            message=message,
+        )
+    ]
+
+
+def _answer(evidence: Evidence, twin: Scenario) -> CheckResult:
+    refused = refusal(evidence, twin) or (twin.after and unproven(evidence, (twin.after,)))
+    if refused:
+        return result_of(NAME, twin, *refused)
+    assert twin.reference is not None
+    traces = evidence.traces
+    return _judge(Pair(NAME, evidence, twin, traces[twin.name], traces[twin.reference]))
+
+
+def _judge(pair: Pair) -> CheckResult:
+    rows, bad = len(pair.candidate.rows), non_finite(pair.candidate.rows)
+    difference = first_difference(pair.reference.rows, pair.candidate.rows)
+    metrics = {
+        "rows_differing": float(difference.rows if difference else 0),
+        "non_finite": float(bad),
+    }
+    limits = {name: judge_limit(value, 0.0, _RULE) for name, value in metrics.items()}
+    verdict, message = _verdict(pair, difference, rows, bad)
+    counts = {"rows_compared": rows, **_blocks(pair.candidate.record)}
+    return pair.result(verdict, message, metrics=metrics, limits=limits, counts=counts)
+
+
+def _verdict(pair: Pair, difference: Difference | None, rows: int, bad: int) -> tuple[Verdict, str]:
+    record = pair.candidate.record
+    if difference is not None:
+        return Verdict.FAIL, _differs(pair, difference, record)
+    if bad:
+        return Verdict.FAIL, f"NaN or infinity at {bad} positions, on zeroed memory too"
+    if not rows:
+        return Verdict.VACUOUS, "the trace has no row to compare"
+    said = f"{rows:,} rows the same, bit for bit"
+    if pair.scenario.tight:
+        said += f"; {record.allocated_blocks} blocks handed out from {record.pool_blocks}"
+    return Verdict.PASS, said
+
+
+def _differs(pair: Pair, difference: Difference, record: TraceRecord) -> str:
+    value = difference.candidate_logprob
+    what = "NaN" if value is None else f"{value:.4g} in place of {difference.reference_logprob}"
+    place = f"{prompt_name(pair.evidence, difference.request)} position {difference.position}"
+    where = f"{difference.leg} leg, {place} (chunk {difference.chunk})"
+    kinds = " and ".join(record.suspects)
+    rests = (
+        f"{kinds} blocks are read before they are written"
+        if kinds
+        else "no kind of block alone is read before it is written"
+    )
+    if pair.scenario.after:
+        rests = f"the states saved by {pair.scenario.after} were made on NaN"
+    return (
+        f"{what} first at {where}; {difference.rows:,} of {difference.compared:,} rows differ, "
+        f"{difference.nan:,} hold NaN; {rests}"
+    )
+
+
+def _blocks(record: TraceRecord) -> dict[str, int]:
+    return {"blocks_in_the_pool": record.pool_blocks, "blocks_handed_out": record.allocated_blocks}
