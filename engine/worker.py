@@ -3,9 +3,8 @@
 from typing import Any
 
 from linattn_verify.engine import faults, forcing
-
-ATTENTION = "attention"
-"""Kind of a layer that keeps keys and values, not a state."""
+from linattn_verify.engine.observe import count_compiled
+from linattn_verify.traces.observed import ATTENTION
 
 
 class WorkerExtension:
@@ -28,11 +27,17 @@ class WorkerExtension:
                 "kind": _kind(context[name]),
                 "backend": _backend(context[name]),
                 "block_size": group.kv_cache_spec.block_size,
+                "prefill_backend": getattr(context[name], "gdn_prefill_backend", None),
                 "dtypes": [str(t.dtype).removeprefix("torch.") for t in _tensors(context[name])],
             }
             for group in runner.kv_cache_config.kv_cache_groups
             for name in group.layer_names
         ]
+
+    def linattn_compiled(self) -> dict[str, int]:
+        """How many modules can be compiled, are meant to be, and have run compiled."""
+        runner: Any = self.model_runner  # type: ignore[attr-defined]
+        return count_compiled(runner.get_model().modules())
 
     def linattn_inject(self, names: list[str]) -> None:
         """Make these faults, and no others, active (`linattn_verify.engine.faults`)."""
