@@ -5,8 +5,8 @@ from collections.abc import Mapping
 
 from pydantic import JsonValue
 
+from linattn_verify.checks.effective import compare_engine
 from linattn_verify.checks.evidence import EngineSettings
-from linattn_verify.checks.settings import compare_settings
 from linattn_verify.reports.document import Engines, Setting
 
 
@@ -27,7 +27,7 @@ def engine_section(engines: Mapping[str, EngineSettings]) -> Engines:
 
 
 def _differences(engine: str, settings: EngineSettings) -> list[Setting]:
-    found = compare_settings(settings.requested, settings.resolved)
+    found = compare_engine(settings)
     changed = [
         Setting(
             engine=engine,
