@@ -10,6 +10,8 @@ _PARTS = {ATTENTION: ("keys and values",), "short_conv": ("convolution",), "line
 _STATE = ("convolution", "recurrent")
 """Order of the parts of every other kind (vllm/model_executor/layers/mamba/mamba_utils.py)."""
 
+_ALIKE = ("kind", "backend", "block_size", "forward", "prefill_backend")
+
 
 def observe(llm: Any, layers: Sequence[Mapping[str, Any]]) -> Observed:
     """`layers`: what `linattn_layers` answers."""
@@ -27,20 +29,14 @@ def observe(llm: Any, layers: Sequence[Mapping[str, Any]]) -> Observed:
 
 def layer_groups(layers: Sequence[Mapping[str, Any]]) -> tuple[LayerGroup, ...]:
     """Layers alike in all but their name, counted, in the order in which they are met."""
-    alike = Counter(
-        (x["kind"], x["backend"], x["block_size"], x["prefill_backend"], tuple(x["dtypes"]))
-        for x in layers
-    )
+    alike = Counter((*(x[name] for name in _ALIKE), tuple(x["dtypes"])) for x in layers)
     return tuple(
         LayerGroup(
-            kind=kind,
             layers=count,
-            backend=backend,
-            block_size=block_size,
-            dtypes=parts(kind, dtypes),
-            prefill_backend=prefill,
+            dtypes=parts(facts[0], dtypes),
+            **dict(zip(_ALIKE, facts, strict=True)),
         )
-        for (kind, backend, block_size, prefill, dtypes), count in alike.items()
+        for (*facts, dtypes), count in alike.items()
     )
 
 

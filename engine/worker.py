@@ -27,6 +27,9 @@ class WorkerExtension:
                 "kind": _kind(context[name]),
                 "backend": _backend(context[name]),
                 "block_size": group.kv_cache_spec.block_size,
+                "forward": getattr(
+                    getattr(context[name], "_forward_method", None), "__name__", None
+                ),
                 "prefill_backend": getattr(context[name], "gdn_prefill_backend", None),
                 "dtypes": [str(t.dtype).removeprefix("torch.") for t in _tensors(context[name])],
             }

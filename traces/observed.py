@@ -15,6 +15,8 @@ class LayerGroup(Strict):
     """How many."""
     backend: str
     """The engine's name of what computes them."""
+    forward: str | None = None
+    """The method that the layer's forward is bound to, e.g. `forward_cpu`; null where to none."""
     prefill_backend: str | None = None
     """What computes a Gated DeltaNet's prefill, as the layer holds it; null where it holds none."""
     block_size: int

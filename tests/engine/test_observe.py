@@ -11,6 +11,7 @@ GDN = {
     "kind": "gdn_attn",
     "backend": "GDN_ATTN",
     "block_size": 48,
+    "forward": "forward_cpu",
     "prefill_backend": "triton",
     "dtypes": ["bfloat16", "float32"],
 }
@@ -18,6 +19,7 @@ FULL = {
     "kind": "attention",
     "backend": "CPU_ATTN",
     "block_size": 32,
+    "forward": None,
     "prefill_backend": None,
     "dtypes": ["float16"],
 }
@@ -32,6 +34,7 @@ def test_layers_that_are_alike_are_counted() -> None:
         ("attention", 1, 32, None),
         ("gdn_attn", 1, 48, "triton"),
     ]
+    assert [g.forward for g in groups] == ["forward_cpu", None, "forward_cpu"]
     assert groups[0].dtypes == {"convolution": "bfloat16", "recurrent": "float32"}
     assert groups[2].dtypes == {"convolution": "bfloat16", "recurrent": "bfloat16"}
 
