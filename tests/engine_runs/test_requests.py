@@ -1,6 +1,7 @@
 """Requests that only an engine process can judge: refused, unsupported, or about nothing."""
 
 import json
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -166,7 +167,7 @@ def test_a_platform_guard_that_switches_caching_off_is_found(
             "3",
         ),
         *("--budgets", "64"),
-        PYTHONPATH=str(guard),
+        PYTHONPATH=os.pathsep.join((str(guard), os.environ.get("PYTHONPATH", ""))),
     )
     assert run.code == 1, run.out + run.err
     check = run.check("effective_config", "caching")
