@@ -6,9 +6,10 @@ from typing import Any
 
 from linattn_verify.traces.observed import ATTENTION, Compiled, LayerGroup, Observed
 
-_PARTS = {ATTENTION: ("keys and values",), "short_conv": ("convolution",), "linear": ("recurrent",)}
+_PARTS = {ATTENTION: ("keys and values",), "linear": ("recurrent",)}
 _STATE = ("convolution", "recurrent")
-"""Order of the parts of every other kind (vllm/model_executor/layers/mamba/mamba_utils.py)."""
+"""Order of the parts of every other kind (vllm/model_executor/layers/mamba/mamba_utils.py); a short
+convolution has the first alone."""
 
 _ALIKE = ("kind", "backend", "block_size", "forward", "prefill_backend")
 

@@ -306,6 +306,17 @@ def test_a_guard_that_informs_is_no_failure(world: "World", case: str) -> None:
     assert result.verdict is Verdict.PASS, result.message
 
 
+def test_a_warning_takes_nothing_back(world: "World") -> None:
+    name = "enable_prefix_caching"
+    said = guard(name, Did.OFF), guard(name, Did.WARNED)
+    assert judged(world, None, None, None, *said).verdict is Verdict.FAIL
+
+
+def test_what_is_otherwise_is_not_counted_as_the_same(world: "World") -> None:
+    result = judged(world, {"mamba_ssm_cache_dtype": "bfloat16"})
+    assert result.counts == {"requested": 4, "same": 3, "changed": 1, "not_reported": 0}
+
+
 def test_what_the_engine_has_outweighs_what_it_says(world: "World") -> None:
     said = guard("block_size", Did.SET, "64")
     assert judged(world, {"block_size": 48}, None, None, said).verdict is Verdict.PASS

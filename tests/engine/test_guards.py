@@ -129,6 +129,9 @@ NOTHING = [
     "CPU backend prefers block_size is multiples of 32, otherwise the performance is not "
     "optimized.",
     "Using max model len 1216",
+    "Consider disabling prefix caching for more throughput.",
+    "Blocks grow larger when disabling prefix caching.",
+    "Disabling sleep mode with prefix caching.",
     "Auto-prefetch is disabled because the filesystem (EXT4) is not a recognized network FS.",
 ]
 

@@ -141,6 +141,7 @@ def test_guards_come_first_and_are_named(page: str) -> None:
         "compilation off, cudagraph_mode off: disabling both",
         "another line",
     ]
+    assert page.count("disabling both") == 1
 
 
 def test_a_change_that_nobody_asked_about_takes_nothing_from_what_is_in_effect(page: str) -> None:
