@@ -1,17 +1,23 @@
-"""Did the engine run with the settings that were asked for?
+"""Did the engine run with the settings that were asked for, and that its scenarios need?
 
 The fault it exists for: a setting that the engine silently changes, switches off or refuses, so
-that a run tests something else than its name says.
+that a run tests something else than its name says. Looked for in four places: the configuration
+that the engine resolved; its layers, state tensors, KV-cache blocks, scheduler and compiled
+modules; what the scenarios need without anybody's asking for it; and the log, where a guard of the
+platform or the model may be all that tells. What the engine has outweighs what it says.
 
-What it cannot see: a setting that is reported as asked for and then ignored (the proofs of the
-scenarios are about that), and arguments that the resolved configuration does not show.
+What it cannot see: a setting that is in effect by all of these and then ignored while serving (the
+proofs of the scenarios are about that); arguments that nothing shows; a guard that is silent, or
+logs below the log level, in words that are not read, in another process, or after loading.
 """
 
+from linattn_verify.checks.effective import compare_engine
 from linattn_verify.checks.evidence import EngineSettings, Evidence
 from linattn_verify.checks.judging import VERDICT_OF_STATUS, ended_badly
+from linattn_verify.checks.preconditions import NEEDED
 from linattn_verify.checks.registry import check
 from linattn_verify.checks.result import CheckResult, Verdict, overall
-from linattn_verify.checks.settings import Change, Settings, compare_settings, in_words
+from linattn_verify.checks.settings import Change, Settings
 from linattn_verify.configs.plan import EnginePlan, Kind
 
 NAME = "effective_config"
@@ -20,11 +26,11 @@ NAME = "effective_config"
 @check(
     name=NAME,
     fault="a setting that the engine silently changes, switches off or refuses",
-    blind="a setting that is reported as asked for and then ignored; arguments that the resolved "
-    "configuration does not show",
+    blind="a setting that is in effect once loaded and then ignored; arguments that nothing shows; "
+    "a guard that leaves no trace in configuration, layers, tensors, scheduler or log",
 )
 def effective_config(evidence: Evidence) -> list[CheckResult]:
-    """Every engine's requested arguments against what it resolved."""
+    """Every engine's settings, as far as it shows them."""
     return [_judge(evidence, engine) for engine in evidence.plan.engines]
 
 
@@ -32,27 +38,34 @@ def _judge(evidence: Evidence, engine: EnginePlan) -> CheckResult:
     settings = evidence.engines.get(engine.name)
     if settings is None:
         return _result(engine, *_not_started(evidence, engine))
-    found = compare_settings(settings.requested, settings.resolved)
+    found = compare_engine(settings)
     return _result(engine, *_verdict(found, settings), found)
 
 
 def _verdict(found: Settings, settings: EngineSettings) -> tuple[Verdict, str]:
     aside = f"; not reported: {', '.join(found.not_reported)}" if found.not_reported else ""
     if found.changed:
-        changes = "; ".join(_described(change, settings.notes) for change in found.changed)
+        changes = "; ".join(_described(change, settings) for change in found.changed)
         return Verdict.FAIL, changes + aside
+    if unproven := [name for name in NEEDED if name in found.not_reported]:
+        return Verdict.VACUOUS, f"the scenarios need {', '.join(unproven)}{aside}"
     if not found.same:
         return Verdict.VACUOUS, f"the engine reported none of the settings asked for{aside}"
     return Verdict.PASS, f"{len(found.same)} settings resolved as asked for{aside}"
 
 
-def _described(change: Change, notes: tuple[str, ...]) -> str:
-    words = change.name.removeprefix("enable_").split(".")[0]
+def _described(change: Change, settings: EngineSettings) -> str:
+    said = _said(change.name, settings)
+    return change.told() + (f" (log: {said})" if said else "")
+
+
+def _said(name: str, settings: EngineSettings) -> str | None:
+    """The log's last line that is known to be about a setting, or the first that names it."""
+    known = [guard.line for guard in settings.guards if guard.setting == name]
+    words = name.removeprefix("enable_").split(".")[0]
     spellings = (words, words.replace("_", " "), words.replace("_", "-"))
-    said = next((n for n in notes if any(s in n.lower() for s in spellings)), None)
-    asked, got = in_words(change.requested), in_words(change.resolved)
-    log = f" (log: {said})" if said else ""
-    return f"{change.name} asked for {asked}, engine resolved {got}{log}"
+    naming = [n for n in settings.notes if any(s in n.lower() for s in spellings)]
+    return next(iter([*reversed(known), *naming]), None)
 
 
 def _not_started(evidence: Evidence, engine: EnginePlan) -> tuple[Verdict, str]:

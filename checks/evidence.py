@@ -8,6 +8,8 @@ import pandas as pd
 from linattn_verify.checks.result import Proof
 from linattn_verify.configs.plan import Plan, Scenario
 from linattn_verify.configs.profile import Profile
+from linattn_verify.traces.guard import Guard
+from linattn_verify.traces.observed import Observed
 from linattn_verify.traces.outcome import Outcome
 from linattn_verify.traces.store import Trace
 
@@ -20,6 +22,10 @@ class EngineSettings:
     resolved: dict[str, Any]
     notes: tuple[str, ...] = ()
     """Lines of the engine's log that speak of a setting it changed or refused."""
+    guards: tuple[Guard, ...] = ()
+    """What those lines say of which setting, in the order of the log."""
+    observed: Observed | None = None
+    """What the loaded engine has, beside what its configuration says."""
 
 
 @dataclass(frozen=True)

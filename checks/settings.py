@@ -9,29 +9,39 @@ _ABSENT = object()
 
 @dataclass(frozen=True)
 class Change:
-    """A setting that the engine resolved to something else."""
+    """A setting that came out as something else."""
 
     name: str
     requested: Any
     resolved: Any
+    demand: str = "asked for"
+    """Whose wish `requested` is: the request's, the configuration's, or the scenarios'."""
+    source: str = "engine resolved"
+    """Where `resolved` was read."""
+
+    def told(self) -> str:
+        """The change in words."""
+        asked, got = in_words(self.requested), in_words(self.resolved)
+        return f"{self.name} {self.demand} {asked}, {self.source} {got}"
 
 
 @dataclass(frozen=True)
 class Settings:
     """Every requested argument by what became of it; nested ones under `outer.inner`."""
 
+    requested: int
+    """How many arguments were asked for."""
     same: tuple[str, ...]
     changed: tuple[Change, ...]
     not_reported: tuple[str, ...]
 
     def counts(self) -> dict[str, int]:
         """How many arguments were asked for, and what became of them."""
-        same, changed, unknown = len(self.same), len(self.changed), len(self.not_reported)
         return {
-            "requested": same + changed + unknown,
-            "same": same,
-            "changed": changed,
-            "not_reported": unknown,
+            "requested": self.requested,
+            "same": len(self.same),
+            "changed": len(self.changed),
+            "not_reported": len(self.not_reported),
         }
 
 
@@ -44,11 +54,12 @@ def compare_settings(requested: Mapping[str, Any], resolved: Mapping[str, Any]) 
     for name, asked, got in _pairs(requested, resolved):
         if got is _ABSENT:
             not_reported.append(name)
-        elif _agree(asked, got):
+        elif agree(asked, got):
             same.append(name)
         else:
             changed.append(Change(name, asked, got))
-    return Settings(tuple(same), tuple(changed), tuple(not_reported))
+    total = len(same) + len(changed) + len(not_reported)
+    return Settings(total, tuple(same), tuple(changed), tuple(not_reported))
 
 
 def in_words(value: object) -> str:
@@ -69,11 +80,17 @@ def _pairs(
             yield f"{prefix}{key}", asked, got
 
 
-def _agree(asked: Any, got: Any) -> bool:
-    if asked is None or _plain(asked) == "auto":
+def open_to(asked: Any) -> bool:
+    """Whether a setting was left to the engine."""
+    return asked is None or _plain(asked) == "auto"
+
+
+def agree(asked: Any, got: Any) -> bool:
+    """Whether a value is the one asked for, but for its spelling, or the engine had the choice."""
+    if open_to(asked):
         return True
     if isinstance(asked, list | tuple) and isinstance(got, list | tuple):
-        return len(asked) == len(got) and all(map(_agree, asked, got))
+        return len(asked) == len(got) and all(map(agree, asked, got))
     return _plain(asked) == _plain(got) or _equal_numbers(asked, got)
 
 

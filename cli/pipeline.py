@@ -150,7 +150,11 @@ class Pipeline:
         assert isinstance(reply, Loaded)
         self.facts = reply.facts
         self.engines[engine.name] = EngineSettings(
-            requested=engine.requested, resolved=reply.facts.resolved, notes=reply.facts.notes
+            requested=engine.requested,
+            resolved=reply.facts.resolved,
+            notes=reply.facts.notes,
+            guards=reply.facts.guards,
+            observed=reply.facts.observed,
         )
         return True
 
@@ -271,7 +275,14 @@ def engine_environment(model: str) -> dict[str, str]:
         # busy: 128-token chunks in 4 s instead of 72 s; on a quiet machine some 15 % slower.
         "OMP_WAIT_POLICY": os.environ.get("OMP_WAIT_POLICY", "passive"),
         **(offline if Path(model).is_dir() else {}),
+        # What vLLM switches off it may only log, as information.
+        **({"VLLM_LOGGING_LEVEL": "INFO"} if _quiet_log() else {}),
     }
+
+
+def _quiet_log() -> bool:
+    level = os.environ.get("VLLM_LOGGING_LEVEL", "INFO").upper()
+    return level in ("WARNING", "ERROR", "CRITICAL")
 
 
 def _generated(trace: Path, prompts: int) -> Tokens:

@@ -32,7 +32,9 @@ from linattn_verify.engine.messages import (
     Stop,
 )
 from linattn_verify.engine.native_libs import find_broken, shield
+from linattn_verify.engine.settings import ChangedSettings, resolved
 from linattn_verify.engine.tokenizer import chat, encode
+from linattn_verify.traces.observed import ATTENTION
 from linattn_verify.traces.outcome import Status
 
 _HERE = "linattn_verify.engine"
@@ -72,13 +74,12 @@ class Child:
 
     def load(self, command: Load) -> EngineFacts:
         """Start vLLM with our scheduler, worker extension and logits processor."""
-        from vllm import LLM
-
-        from linattn_verify.engine.forcing import TokenForcer
-        from linattn_verify.engine.serving import Server
-        from linattn_verify.engine.settings import ChangedSettings
-
         with ChangedSettings() as changed:
+            from vllm import LLM
+
+            from linattn_verify.engine.forcing import TokenForcer
+            from linattn_verify.engine.serving import Server
+
             llm = LLM(
                 model=command.model,
                 **command.engine_args,
@@ -87,7 +88,7 @@ class Child:
                 logits_processors=[TokenForcer],
                 logprobs_mode="raw_logprobs",
             )
-        facts = _facts(llm, list(command.engine_args), [*self.notes, *changed.lines])
+        facts = _facts(llm, list(command.engine_args), self.notes, changed)
         self.server = Server(llm, command.engine, facts)
         return facts
 
@@ -109,10 +110,11 @@ class Child:
             data = data[os.write(self.replies, data) :]
 
 
-def _facts(llm: Any, requested: list[str], notes: list[str]) -> EngineFacts:
+def _facts(
+    llm: Any, requested: list[str], notes: list[str], changed: ChangedSettings
+) -> EngineFacts:
     from linattn_verify.engine import environment
-    from linattn_verify.engine.settings import resolved
-    from linattn_verify.engine.worker import ATTENTION
+    from linattn_verify.engine.observe import observe
 
     config = llm.llm_engine.vllm_config
     layers = llm.collective_rpc("linattn_layers")[0]
@@ -121,7 +123,9 @@ def _facts(llm: Any, requested: list[str], notes: list[str]) -> EngineFacts:
     cache = config.cache_config
     return EngineFacts(
         resolved=settings,
-        notes=tuple(notes),
+        notes=(*notes, *changed.lines),
+        guards=tuple(changed.guards),
+        observed=observe(llm, layers),
         block_size=getattr(cache, "cache_hit_alignment_tokens", None) or cache.block_size,
         prefix_caching=bool(cache.enable_prefix_caching),
         dtype=settings["dtype"],

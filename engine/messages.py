@@ -7,6 +7,8 @@ from pydantic import Field, TypeAdapter
 from linattn_verify.configs.plan import Scenario
 from linattn_verify.configs.strict import Strict
 from linattn_verify.tasks.request import TaskRequest
+from linattn_verify.traces.guard import Guard
+from linattn_verify.traces.observed import Observed
 from linattn_verify.traces.outcome import Status
 from linattn_verify.workloads.prompts import Prompt
 
@@ -38,6 +40,8 @@ class EngineFacts(Strict):
     resolved: dict[str, Any]
     """By engine argument; only arguments whose value the engine reports."""
     notes: tuple[str, ...]
+    guards: tuple[Guard, ...]
+    observed: Observed
     block_size: int
     prefix_caching: bool
     dtype: str

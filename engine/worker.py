@@ -6,12 +6,11 @@ from linattn_verify.configs.plan import Memory
 from linattn_verify.engine import forcing, memory
 from linattn_verify.engine.faults import Faults
 from linattn_verify.engine.memory import Cleaner
+from linattn_verify.engine.observe import count_compiled
 from linattn_verify.engine.states import Row, StateReader
 from linattn_verify.engine.steps import watch
+from linattn_verify.traces.observed import ATTENTION
 from linattn_verify.traces.states import Part
-
-ATTENTION = "attention"
-"""Kind of a layer that keeps keys and values, not a state."""
 
 
 class WorkerExtension:
@@ -34,6 +33,10 @@ class WorkerExtension:
                 "kind": _kind(context[name]),
                 "backend": _backend(context[name]),
                 "block_size": group.kv_cache_spec.block_size,
+                "forward": getattr(
+                    getattr(context[name], "_forward_method", None), "__name__", None
+                ),
+                "prefill_backend": getattr(context[name], "gdn_prefill_backend", None),
                 "dtypes": [str(t.dtype).removeprefix("torch.") for t in _tensors(context[name])],
             }
             for group in runner.kv_cache_config.kv_cache_groups
@@ -48,6 +51,11 @@ class WorkerExtension:
         self._linattn_cleaner = Cleaner()
         # The reader sees what a fault has done, as the model does.
         watch(runner, (self._linattn_cleaner, self._linattn_faults, self._linattn_reader))
+
+    def linattn_compiled(self) -> dict[str, int]:
+        """How many modules can be compiled, are meant to be, and have run compiled."""
+        runner: Any = self.model_runner  # type: ignore[attr-defined]
+        return count_compiled(runner.get_model().modules())
 
     def linattn_inject(self, names: list[str]) -> None:
         """Make these faults, and no others, active (`linattn_verify.engine.faults`)."""

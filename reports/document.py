@@ -16,6 +16,8 @@ from linattn_verify.checks.result import (
 )
 from linattn_verify.configs.plan import Kind
 from linattn_verify.configs.strict import Strict
+from linattn_verify.traces.guard import Guard
+from linattn_verify.traces.observed import Observed
 from linattn_verify.traces.outcome import Status
 
 SCHEMA_VERSION = 3
@@ -138,6 +140,17 @@ class Setting(Document):
     """`changed`: the engine runs with another value. `not reported`: its value cannot be read."""
 
 
+class EffectiveSetting(Document):
+    """A setting that decides what a scenario tests, in words."""
+
+    setting: str
+    """What it is called."""
+    requested: str
+    """What was asked for; a dash where it was left to the engine."""
+    resolved: str
+    """What came of it: in the configuration, and in layers, tensors and scheduler."""
+
+
 class Engines(Document):
     """Settings of every engine process, by the engine's name in the plan."""
 
@@ -148,7 +161,13 @@ class Engines(Document):
     notes: dict[str, tuple[str, ...]]
     """Lines of the engine's log that speak of a setting it changed or refused."""
     differences: tuple[Setting, ...]
-    """Every setting whose resolved value is not the requested one."""
+    """Every setting that came out otherwise than requested, or than its scenarios need."""
+    effective: dict[str, tuple[EffectiveSetting, ...]] = Field(default_factory=dict)
+    """The settings that decide what a scenario tests, asked for and resolved."""
+    guards: dict[str, tuple[Guard, ...]] = Field(default_factory=dict)
+    """What the lines of the log say of which setting."""
+    observed: dict[str, Observed] = Field(default_factory=dict)
+    """What each loaded engine has, beside what its configuration says."""
 
 
 class ScenarioReport(Document):

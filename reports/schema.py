@@ -12,6 +12,8 @@ CLASSES = {
     "Status": "done; crashed: the engine raised or died; timed out; unsupported: the engine or "
     "machine cannot do it; not run: something it builds on did not end well; error: this tool or "
     "the machine.",
+    "Did": "off: switched off; set: set to another value; refused: the value asked for cannot be "
+    "used; warned: left as it is, with a warning.",
     "Kind": "full: every prompt prefilled in one step, the reference; chunked: prompts cut by the "
     "token budget of a step; cold: prefix caching on with nothing to hit; warm: the same requests "
     "again, served from the cache.",

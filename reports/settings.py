@@ -5,9 +5,10 @@ from collections.abc import Mapping
 
 from pydantic import JsonValue
 
+from linattn_verify.checks.effective import compare_engine
 from linattn_verify.checks.evidence import EngineSettings
-from linattn_verify.checks.settings import compare_settings
 from linattn_verify.reports.document import Engines, Setting
+from linattn_verify.reports.effective import effective_settings
 
 
 def engine_section(engines: Mapping[str, EngineSettings]) -> Engines:
@@ -23,11 +24,14 @@ def engine_section(engines: Mapping[str, EngineSettings]) -> Engines:
             for name, settings in engines.items()
             for difference in _differences(name, settings)
         ),
+        effective={name: effective_settings(e) for name, e in engines.items()},
+        guards={name: e.guards for name, e in engines.items()},
+        observed={name: e.observed for name, e in engines.items() if e.observed},
     )
 
 
 def _differences(engine: str, settings: EngineSettings) -> list[Setting]:
-    found = compare_settings(settings.requested, settings.resolved)
+    found = compare_engine(settings)
     changed = [
         Setting(
             engine=engine,

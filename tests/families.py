@@ -28,6 +28,21 @@ _ATTENTION: dict[str, Any] = {
 }
 FAMILIES: dict[str, tuple[str, dict[str, Any]]] = {
     "qwen3": ("Qwen3", _ATTENTION),
+    "lfm2": (
+        "Lfm2",
+        {
+            "intermediate_size": 512,
+            "num_attention_heads": 4,
+            "num_key_value_heads": 2,
+            "max_position_embeddings": 4096,
+            "num_hidden_layers": 3,
+            "layer_types": ["conv", "conv", "full_attention"],
+            # vLLM reads these; transformers takes the hidden and the intermediate size.
+            "conv_dim": 256,
+            "block_dim": 256,
+            "block_ff_dim": 512,
+        },
+    ),
     "falcon_h1": (
         "FalconH1",
         {
@@ -59,7 +74,7 @@ def _make(family: str, dtype: str, tokenizer: Path, folder: Path) -> None:
     import transformers
 
     name, settings = FAMILIES[family]
-    config = getattr(transformers, f"{name}Config")(**_COMMON, **settings)
+    config = getattr(transformers, f"{name}Config")(**{**_COMMON, **settings})
     torch.manual_seed(0)
     model = getattr(transformers, f"{name}ForCausalLM")(config)
     for parameter_name, parameter in model.named_parameters():

@@ -74,6 +74,10 @@ def test_another_value_is_a_change(asked: Any, got: Any) -> None:
     assert len(compare_settings({"x": asked}, {"x": got}).changed) == 1
 
 
+def test_a_number_with_a_name_is_no_change() -> None:
+    assert compare_settings({"x": "none"}, {"x": "NONE"}).changed == ()
+
+
 @pytest.mark.parametrize(
     ("engine", "scenarios", "verdict"),
     [

@@ -1,6 +1,7 @@
 """Requests that only an engine process can judge: refused, unsupported, or about nothing."""
 
 import json
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -104,12 +105,19 @@ def test_a_setting_that_the_engine_changes_fails_effective_config(
     run = invoke(
         tmp_path / "run",
         *(*PROMPTS_ONLY, "--prompts", str(short_prompts), "--engine-arg", "block_size=128"),
+        *("--engine-arg", "attention_backend=FLASH_ATTN"),
         *("--only", "effective_config", "--decode-tokens", "3", "--budgets", "64"),
     )
     assert run.code == 1, run.out + run.err
     check = run.check("effective_config", "caching")
     assert check["verdict"] == "FAIL"
     assert "block_size" in check["message"] and "128" in check["message"]
+    # Of the backend the configuration still says what was asked for.
+    assert run.report["engine"]["resolved"]["caching"]["attention_backend"] == "FLASH_ATTN"
+    assert (
+        "attention_backend asked for FLASH_ATTN, the layers of attention use CPU_ATTN "
+        "(log: Cannot use AttentionBackendEnum.FLASH_ATTN backend on CPU.)"
+    ) in check["message"]
 
 
 GUARD = """
@@ -130,6 +138,8 @@ class Guard(importlib.abc.MetaPathFinder):
                 cache.enable_prefix_caching = False
                 cache.mamba_cache_mode = "none"
                 cache.mamba_block_size = config.model_config.max_model_len
+                module.logger.info("Prefix caching is not supported on %s; disabling it.", "this")
+                module.logger.warning_once("Chunked prefill is disabled on this platform.")
                 check(cls, config)
             module.CpuPlatform.check_and_update_config = classmethod(switched_off)
         spec.loader.exec_module = exec_module
@@ -157,11 +167,20 @@ def test_a_platform_guard_that_switches_caching_off_is_found(
             "3",
         ),
         *("--budgets", "64"),
-        PYTHONPATH=str(guard),
+        PYTHONPATH=os.pathsep.join((str(guard), os.environ.get("PYTHONPATH", ""))),
     )
     assert run.code == 1, run.out + run.err
     check = run.check("effective_config", "caching")
-    assert check["verdict"] == "FAIL" and "enable_prefix_caching" in check["message"]
+    assert check["verdict"] == "FAIL"
+    assert (
+        "enable_prefix_caching asked for on, engine resolved off "
+        "(log: Prefix caching is not supported on this; disabling it.)"
+    ) in check["message"]
+    assert (  # switched off by its word alone
+        "enable_chunked_prefill asked for on, engine resolved on, but its log says off "
+        "(log: Chunked prefill is disabled on this platform.)"
+    ) in check["message"]
+    assert run.check("effective_config", "plain")["verdict"] == "FAIL"
     for scenario in ("cold", "warm", "warm-2"):
         assert run.check("prefix_cache", scenario)["verdict"] == "VACUOUS"
 
