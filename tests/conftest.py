@@ -12,7 +12,9 @@ import pytest
 
 from linattn_verify.workloads.checkpoint import embedded_checkpoint
 
-PROMPTS_ONLY = ("--model", "random", "--skip", "task_score")
+OUTPUTS_ONLY = ("--skip", "cache_hygiene", "--skip", "state_equivalence", "--skip", "kernels")
+"""Leaves out what does not compare outputs."""
+PROMPTS_ONLY = ("--model", "random", "--skip", "task_score", *OUTPUTS_ONLY)
 """Qwen3.5-0.8B's shape, which the trained model is not, and no task: what a run without a score
 costs."""
 

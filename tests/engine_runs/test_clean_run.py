@@ -28,6 +28,9 @@ def test_every_check_answers_for_every_scenario_that_it_is_about(clean_run: Invo
     expected |= {("prefix_cache", s) for s in ("cold", "warm", "warm-2")}
     expected |= {("task_score", s) for s in TASK}
     expected |= {("effective_config", e) for e in ("plain", "caching")}
+    expected |= {("state_equivalence", s) for s in SCENARIOS}
+    hygiene = ("full", "chunked@100-tight", "cold", "warm", "cold-tight")
+    expected |= {("cache_hygiene", f"{s}-nan") for s in hygiene}
     assert set(clean_run.verdicts()) == expected
 
 

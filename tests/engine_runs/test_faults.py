@@ -6,32 +6,9 @@ import pytest
 
 from linattn_verify.traces.store import read_trace
 from tests.conftest import PROMPTS_ONLY, Invocation, invoke
+from tests.engine_runs.injected import INJECTED, TASK
 
 pytestmark = pytest.mark.engine
-
-TASK = {
-    "gsm8k/chunked@512": "recurrent_state_lost_at_edges",
-    "gsm8k/chunked@256": "state_lost_at_edges",
-    "gsm8k/chunked@100": "logits_swapped",
-    "gsm8k/warm": "restored_state_lost",
-}
-"""Faults that cost answers. A lost convolution window costs too few for a score to find it."""
-INJECTED = {
-    **TASK,
-    "chunked@512": "conv_state_lost_at_edges",
-    "chunked@256": "recurrent_state_lost_at_edges",
-    "chunked@128": "nan_state_at_edges",
-    "chunked@100": "logits_swapped",
-    "warm": "restored_state_lost",
-    "warm-2": "conv_state_lost_at_edges",
-}
-
-
-@pytest.fixture(scope="session")
-def faulty_run(tmp_path_factory: pytest.TempPathFactory) -> Invocation:
-    """One run in which every scenario but the references has a fault of its own."""
-    flags = [f for s, fault in INJECTED.items() for f in ("--inject", f"{s}={fault}")]
-    return invoke(tmp_path_factory.mktemp("runs") / "faulty", "--limit", "60", *flags)
 
 
 def test_the_run_fails_with_exit_code_1(faulty_run: Invocation) -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from linattn_verify.tasks.data import pocket_rows
 from linattn_verify.traces.store import Trace, read_scores, read_trace
-from tests.conftest import Invocation, invoke
+from tests.conftest import OUTPUTS_ONLY, Invocation, invoke
 
 pytestmark = pytest.mark.engine
 BUDGETS = (512, 256, 128, 100)
@@ -101,6 +101,7 @@ def test_random_weights_prove_nothing(tmp_path: Path) -> None:
     run = invoke(
         tmp_path / "run",
         *("--model", "random", "--limit", "12", "--max-gen-toks", "24", "--budgets", "256"),
+        *OUTPUTS_ONLY,
     )
     assert run.code == 3, run.out + run.err
     assert run.report["verdict"] == "VACUOUS"
