@@ -109,7 +109,7 @@ def shown_layers(
     room = ink.width - label
     if len(names) * column - _GAP <= room:
         return names.names
-    most = max((room - len(_OTHERS)) // column, 1)
+    most = max((room - len(ink.plain(_OTHERS))) // column, 1)
     worst = sorted(names.names, key=lambda name: -max(_error(e, name) for e in rows))[:most]
     return tuple(name for name in names.names if name in worst)
 
