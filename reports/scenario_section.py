@@ -80,7 +80,8 @@ def scenario_section(report: Report, ink: Ink) -> Iterator[RenderableType]:
     """The scenarios in order: engine, budget, how they ended, where their traces lie."""
     yield ink.heading("Scenarios and their traces")
     right = ("Budget", "Time")
-    table = ink.table("Scenario", "Engine", "Budget", "Status", "Time", "Trace", right=right)
+    columns = ("Scenario", "Engine", "Budget", "Status", "Time", "Trace")
+    table = ink.table(*columns, right=right, gap=2 if ink.wide else 1)
     for s in report.scenarios:
         table.add_row(
             ink.text(s.name),
