@@ -112,7 +112,7 @@ def _judged(
         message,
         metrics={k: v for k, v in metrics.items() if math.isfinite(v)},
         limits=outcomes,
-        counts=_counts(found, between),
+        counts=state_counts(found, between),
         parted=parted,
         states=_errors(evidence, found),
     )
@@ -281,8 +281,9 @@ def _place(
     )
 
 
-def _counts(found: Equivalence, between: Carried) -> dict[str, int]:
-    """Carried: found by a step where the step before had left them; restored: from the cache."""
+def state_counts(found: Equivalence, between: Carried) -> dict[str, int]:
+    """How many states were compared, or not; how many a step found that the step before had left
+    (carried) or that came from the cache (restored), and how many of each had changed."""
     restored, changed = between.rows["restored"].astype(bool), ~between.rows["same"].astype(bool)
     return {
         "states_compared": len(found.rows),

@@ -42,8 +42,7 @@ def _alike(checks: Sequence[Check], part: Part) -> list[list[Check]]:
     """Checks whose errors and limit of a part are the same to the last digit."""
     groups: list[list[Check]] = []
     for check in (check for check in checks if _of(check, part)):
-        same = (g for g in groups if (_of(g[0], part), _limit(g[0], part)) == _key(check, part))
-        group = next(same, None)
+        group = next((g for g in groups if _key(g[0], part) == _key(check, part)), None)
         if group is None:
             groups.append([check])
         else:
@@ -80,8 +79,8 @@ def _part(
         shown = shown_layers(rows, names, limit, ink)
         if len(shown) < len(names):
             yield ink.text(
-                f"the {len(shown)} of {len(names)} layers with the largest errors; {_OTHERS}: "
-                "the largest of the other layers",
+                f"the {len(shown)} of {len(names)} layers with the largest errors; {_OTHERS}: the "
+                "largest of the other layers",
                 "dim",
             )
         yield _table(rows, shown, names, limit, ink)
@@ -101,7 +100,7 @@ def shown_layers(
     rows: Sequence[StateErrors], names: LayerNames, limit: float, ink: Ink
 ) -> tuple[str, ...]:
     """All layers, or the worst that there is room for, in the model's order."""
-    cells = [_cell(error, limit) for errors in rows for error in errors.by_layer.values()]
+    cells = [_cell(errors, [name], limit) for errors in rows for name in errors.by_layer]
     column = max(len(ink.plain(cell)) for cell in cells) + _GAP
     prompt = max(len(ink.plain(errors.prompt)) for errors in rows)
     label = max(min(prompt, _LONGEST_NAME), len("Prompt")) + 3 * _GAP
@@ -115,33 +114,19 @@ def shown_layers(
 
 
 def _table(
-    rows: Sequence[StateErrors],
-    shown: Sequence[str],
-    names: LayerNames,
-    limit: float,
-    ink: Ink,
+    rows: Sequence[StateErrors], shown: Sequence[str], names: LayerNames, limit: float, ink: Ink
 ) -> RenderableType:
-    numbers = [str(names.number(name)) for name in shown]
     others = [name for name in names.names if name not in shown]
-    table = ink.table(
-        *("Prompt", "Token", "Edge", *numbers, *([_OTHERS] if others else [])),
-        right=("Token", "Edge"),
-        gap=_GAP,
-    )
+    headers = [*(str(names.number(name)) for name in shown), *([_OTHERS] if others else [])]
+    table = ink.table("Prompt", "Token", "Edge", *headers, right=("Token", "Edge"), gap=_GAP)
     table.columns[0].max_width = _LONGEST_NAME
     for column in table.columns[1:]:
         column.no_wrap = True
     for errors in rows:
-        values = [errors.by_layer[name] if name in errors.by_layer else 0.0 for name in shown]
-        texts = [
-            _cell(v, limit) if name in errors.by_layer else "–"
-            for name, v in zip(shown, values, strict=True)
-        ]
-        if others:
-            worst = max(_error(errors, name) for name in others)
-            texts.append(_cell(None if worst == inf else worst, limit))
+        cells = [_cell(errors, [name], limit) for name in shown]
+        cells += [_cell(errors, others, limit)] if others else []
         place = (errors.prompt, str(errors.position), str(errors.edge))
-        table.add_row(*map(ink.text, place), *(_styled(text, ink) for text in texts))
+        table.add_row(*map(ink.text, place), *(_styled(cell, ink) for cell in cells))
     return table
 
 
@@ -149,12 +134,16 @@ def _styled(cell: str, ink: Ink) -> Text:
     return ink.text(cell, "bold red" if cell.endswith("✗") else "")
 
 
+def _cell(errors: StateErrors, layers: Sequence[str], limit: float) -> str:
+    """The largest error of these layers at one place."""
+    found = [_error(errors, layer) for layer in layers if layer in errors.by_layer]
+    if not found:
+        return "–"
+    worst = max(found)
+    return number(worst) + ("✗" if worst == inf or worst > limit else "")
+
+
 def _error(errors: StateErrors, layer: str) -> float:
     """inf where it is not finite; 0 where the layer was not compared there."""
     error = errors.by_layer.get(layer, 0.0)
     return inf if error is None else error
-
-
-def _cell(error: float | None, limit: float) -> str:
-    broken = error is None or error > limit
-    return number(error) + ("✗" if broken else "")
