@@ -21,6 +21,7 @@ LEGEND = (
     "bit as the step before had left them, or as they were saved in the cache. Layer: from 0, "
     "among those that keep a state."
 )
+BROKEN = " ✗: beyond its limit, or changed."
 _HOW = {
     "not carried": "a step did not find the state that the step before it had left",
     "not restored": "a step did not find the state that was saved in the cache",
@@ -37,7 +38,8 @@ def state_summary(report: Report, ink: Ink) -> Iterator[RenderableType]:
     yield ink.heading("States")
     for parted, scenarios in _parted(checks):
         yield from _where(parted, scenarios, ink)
-    yield ink.text(LEGEND, "dim")
+    broken = any(not outcome.holds for check in checks for outcome in check.limits.values())
+    yield ink.text(LEGEND + BROKEN * broken, "dim")
     yield from state_table(checks, layer_names(checks), ink)
     yield from left_out(checks, ink)
     yield ink.text(_rules(checks) + _rounding(report.model.dtype))

@@ -48,6 +48,16 @@ def test_without_a_restored_state_there_is_no_column_for_them(made: Make) -> Non
     assert "As left" in text and "As saved" not in section(text).replace("as saved:", "")
 
 
+def test_the_worst_place_is_the_one_nearest_to_its_own_limit(made: Make) -> None:
+    """1/64 is half of the convolution's limit, 1/40 two fifths of the recurrent state's."""
+    measured = (
+        errors("convolution", (0.0, 0.0, 1 / 64), position=300),
+        errors("recurrent", (1 / 40, 0.0, 0.0), position=700),
+    )
+    text = compact(made("states", results=(states_of("warm", measured=measured),)))
+    assert row(text, "warm")[-3:] == ["2", "ledger", "300"]
+
+
 def test_states_that_are_all_the_same_have_no_worst_place(made: Make) -> None:
     same = states_of("warm", measured=HEALTHY[:2])
     words = row(compact(made("states", results=(same,))), "warm")
@@ -58,6 +68,12 @@ def test_changed_states_and_what_is_no_number_are_marked(page: Page, made: Make)
     """3 of 5 restored states changed; the NaN is further off than any number."""
     words = row(page(made("states that part")), "warm")
     assert words[1:] == [*("0.0039", "×8.0", "n/a", "✗", "12", "7/7", "2/5✗"), "2", "story", "811"]
+
+
+def test_the_mark_is_explained_where_there_is_one(page: Page, made: Make) -> None:
+    said = "✗: beyond its limit, or changed."
+    assert said in " ".join(page(made("states that part")).split())
+    assert said not in " ".join(page(made("states")).split())
 
 
 def test_where_states_part_is_said_in_words_before_the_numbers(page: Page, made: Make) -> None:
