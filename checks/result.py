@@ -194,6 +194,10 @@ class Parted(Strict):
     """`convolution` or `recurrent`."""
     error: float | None
     """Relative error; null where it was not measured, or is not finite."""
+    found: str = ""
+    """What was found in place of the right state, in words."""
+    spread: str = ""
+    """How many states are wrong in the whole scenario, in words."""
     detail: str
     """All this in a sentence."""
 

@@ -112,7 +112,7 @@ def _judged(
         message,
         metrics={k: v for k, v in metrics.items() if math.isfinite(v)},
         limits=outcomes,
-        counts=_counts(found, between),
+        counts=state_counts(found, between),
         parted=parted,
         states=_errors(evidence, found),
     )
@@ -214,7 +214,7 @@ def _parted(
     if len(changed):
         row = changed.iloc[0].to_dict()
         how: How = "not restored" if row["restored"] else "not carried"
-        return _place(evidence, row, how, None, _changed(row, _tally(changed, between)))
+        return _place(evidence, row, how, None, _changed(row), _tally(changed, between))
     if not broken({k: o for k, o in outcomes.items() if k != CHANGED}):
         return None
     limit = found.rows["part"].map(lambda part: outcomes[f"{part}.error"].limit)
@@ -223,11 +223,12 @@ def _parted(
     error = float(row["error"])
     outcome = outcomes[f"{row['part']}.error"]
     size = f"relative error {error:.3g}" if math.isfinite(error) else "NaN or infinity"
-    detail = f"{size} (limit {outcome.limit:.3g}); {_tally(beyond, found.rows)}"
-    return _place(evidence, row, "differs", error if math.isfinite(error) else None, detail)
+    seen = f"{size} (limit {outcome.limit:.3g})"
+    known = error if math.isfinite(error) else None
+    return _place(evidence, row, "differs", known, seen, _tally(beyond, found.rows))
 
 
-def _changed(row: dict[Any, Any], tally: str) -> str:
+def _changed(row: dict[Any, Any]) -> str:
     """What the step found in place of what was left."""
     now, before = float(row["norm"]), float(row["norm_left"])
     what = f"another state (norm {now:.3g}, left with {before:.3g})"
@@ -235,7 +236,7 @@ def _changed(row: dict[Any, Any], tally: str) -> str:
         what = "zeros"
     elif not math.isfinite(now):
         what = "NaN or infinity"
-    return f"the step found {what}; {tally}"
+    return f"the step found {what}"
 
 
 def _tally(hit: pd.DataFrame, among: pd.DataFrame) -> str:
@@ -247,7 +248,12 @@ def _tally(hit: pd.DataFrame, among: pd.DataFrame) -> str:
 
 
 def _place(
-    evidence: Evidence, row: dict[Any, Any], how: How, error: float | None, detail: str
+    evidence: Evidence,
+    row: dict[Any, Any],
+    how: How,
+    error: float | None,
+    seen: str,
+    spread: str,
 ) -> Parted:
     request, position = int(row["request"]), int(row["position"])
     edge, index = int(row["edge"]), int(row["index"])
@@ -256,7 +262,7 @@ def _place(
     words = {"not carried": "state not carried", "not restored": "state not restored"}
     said = (
         f"{words.get(how, 'state differs')} first at token {position} of {prompt} ({at}), layer "
-        f"{index} ({row['layer']}), {row['part']}: {detail}"
+        f"{index} ({row['layer']}), {row['part']}: {seen}; {spread}"
     )
     return Parted(
         how=how,
@@ -269,16 +275,25 @@ def _place(
         kind=str(row["kind"]),
         part=str(row["part"]),
         error=error,
+        found=seen,
+        spread=spread,
         detail=said,
     )
 
 
-def _counts(found: Equivalence, between: Carried) -> dict[str, int]:
+def state_counts(found: Equivalence, between: Carried) -> dict[str, int]:
+    """How many states were compared, or not; how many a step found that the step before had left
+    (carried) or that came from the cache (restored), and how many of each had changed."""
+    restored, changed = between.rows["restored"].astype(bool), ~between.rows["same"].astype(bool)
     return {
         "states_compared": len(found.rows),
         "states_left_out_no_prefix": found.unmatched,
         "states_left_out_digest_only": found.without_numbers,
         "states_found_by_a_step": len(between.rows),
+        "states_carried": int((~restored).sum()),
+        "states_carried_changed": int((~restored & changed).sum()),
+        "states_restored": int(restored.sum()),
+        "states_restored_changed": int((restored & changed).sum()),
         "states_found_unknown": between.unmatched,
     }
 

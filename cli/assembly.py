@@ -83,10 +83,13 @@ def _environment(pipeline: Pipeline) -> Environment:
 
 
 def _notes(request: Request, evidence: Evidence) -> list[str]:
+    fired: dict[str, list[str]] = {}
+    for name, trace in evidence.traces.items():
+        for fault, count in trace.record.faults.items():
+            fired.setdefault(fault, []).append(f"{name} ({count:,} times)")
     injected = [
-        f"Fault injected on purpose in {name}: {fault}, fired {count} times."
-        for name, trace in evidence.traces.items()
-        for fault, count in trace.record.faults.items()
+        f"Fault injected on purpose: {fault} in {', '.join(where)}."
+        for fault, where in fired.items()
     ]
     crashed = [
         f"Fault injected on purpose in {name}: {', '.join(faults)}; the scenario left no trace."

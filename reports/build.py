@@ -105,6 +105,7 @@ def _scenario(evidence: Evidence, planned: Scenario) -> ScenarioReport:
         engine=engine,
         status=outcome.status,
         reference=planned.reference,
+        twin=planned.twin,
         budget=planned.budget,
         proofs=evidence.proofs.get(planned.name, ()),
         trace=outcome.trace,

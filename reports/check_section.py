@@ -1,6 +1,5 @@
 """The verdict, and what each check says."""
 
-import re
 from collections.abc import Iterator, Sequence
 
 from rich.console import Group, RenderableType
@@ -11,12 +10,9 @@ from rich.text import Text
 from linattn_verify.checks.result import Verdict
 from linattn_verify.reports.document import Check, Report
 from linattn_verify.reports.ink import VERDICT_STYLES, Ink, indented
-from linattn_verify.reports.numbers import against_limit, margin_mark
+from linattn_verify.reports.passed_table import left_out, margin, passed_table
 
 _COLUMNS = ("Verdict", "Check", "Scenario", "vs", "Margin")
-_LEFT_OUT = re.compile(r"(?:[^.]+\.)?(requests|questions)_left_out_(\w+)")
-_NOUNS = {"requests": "prompt", "questions": "question"}
-ALL_ZERO = "every limited value is 0"
 
 
 def verdict_panel(report: Report, ink: Ink, full: bool) -> Panel:
@@ -50,7 +46,7 @@ def check_summary(report: Report, ink: Ink) -> Iterator[RenderableType]:
     if others and passed:
         yield Text("")
     if passed:
-        yield _passed(passed, ink)
+        yield from passed_table(passed, report.scenarios, ink)
 
 
 def worst_first(checks: Sequence[Check]) -> list[Check]:
@@ -73,20 +69,9 @@ def _with_messages(checks: Sequence[Check], ink: Ink) -> Iterator[RenderableType
     for check, row in zip(checks, rows, strict=True):
         styles = (VERDICT_STYLES[check.verdict], "bold", "", "", "")
         yield _row(widths, [ink.text(t, s) for t, s in zip(row, styles, strict=True)])
-        said = " · ".join(part for part in (check.message, _left_out(check)) if part)
+        said = " · ".join(part for part in (check.message, left_out(check)) if part)
         if said:
             yield indented(ink.text(said))
-
-
-def _passed(checks: Sequence[Check], ink: Ink) -> RenderableType:
-    table = ink.table("", *_COLUMNS[1:], "Tightest metric", gap=2 if ink.wide else 1)
-    for check in checks:
-        last = "\n".join(part for part in (_tightest(check, ink.wide), _left_out(check)) if part)
-        verdict, *others = _cells(check)
-        table.add_row(
-            ink.text(verdict, VERDICT_STYLES[check.verdict]), *map(ink.text, others), ink.text(last)
-        )
-    return table
 
 
 def _cells(check: Check) -> tuple[str, ...]:
@@ -95,37 +80,7 @@ def _cells(check: Check) -> tuple[str, ...]:
         check.name,
         check.scenario,
         check.reference or "–",
-        _margin(check),
-    )
-
-
-def _margin(check: Check) -> str:
-    if check.tightest is None:
-        return "–"
-    return margin_mark(check.limits[check.tightest])
-
-
-def _tightest(check: Check, wide: bool) -> str:
-    """The metric behind the margin; without limits the message."""
-    if check.tightest is None:
-        return check.message
-    outcome = check.limits[check.tightest]
-    if outcome.value == 0:
-        return ALL_ZERO
-    return f"{check.tightest} {against_limit(check.tightest, outcome)}" if wide else check.tightest
-
-
-def _left_out(check: Check) -> str:
-    """Prompts and questions that were not judged, by reason; every leg leaves out the same ones."""
-    by_reason: dict[str, int] = {}
-    for key, count in check.counts.items():
-        if found := _LEFT_OUT.fullmatch(key):
-            what = f"{found[2].replace('_', ' ')} {_NOUNS[found[1]]}"
-            by_reason[what] = max(count, by_reason.get(what, 0))
-    return ", ".join(
-        f"{count:,} {what}{'s' if count > 1 else ''} left out"
-        for what, count in by_reason.items()
-        if count
+        margin(check),
     )
 
 

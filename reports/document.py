@@ -183,6 +183,8 @@ class ScenarioReport(Document):
     """How it ended."""
     reference: str | None
     """The scenario it is compared with; null for the reference itself."""
+    twin: str | None = None
+    """The scenario that it repeats on memory that nobody may read; null where it repeats none."""
     budget: int
     """Most tokens that the scheduler may compute in one step."""
     proofs: tuple[Proof, ...]

@@ -18,8 +18,9 @@ _NEXT_STEP = {
 def headline(verdict: Verdict, checks: Sequence[Check], scenarios: Sequence[ScenarioReport]) -> str:
     """What `verdict` rests on; where it is not PASS, the first cause and what to do."""
     if verdict is Verdict.PASS:
-        return _passed(checks, {scenario.name for scenario in scenarios})
+        return _passed(checks, scenarios)
     causes = [check for check in checks if check.verdict is verdict]
+    causes.sort(key=lambda check: check.parted is None)  # first the one that says where
     if causes:
         sentence = f"{_named(causes[0])}: {_reason(causes[0], scenarios)}"
         return " ".join([_ended(sentence), *_others(len(causes) - 1), *_advice(verdict)])
@@ -30,10 +31,11 @@ def headline(verdict: Verdict, checks: Sequence[Check], scenarios: Sequence[Scen
     return "No check ran, so nothing is proven. Choose at least one check, then run again."
 
 
-def _passed(checks: Sequence[Check], scenarios: set[str]) -> str:
+def _passed(checks: Sequence[Check], scenarios: Sequence[ScenarioReport]) -> str:
     names = list(dict.fromkeys(check.name for check in checks))
     parts = [f"{_listed(names)} {'holds' if len(names) == 1 else 'hold'}"]
-    judged = len({check.scenario for check in checks} & scenarios)
+    counted_as = {scenario.name: scenario.twin or scenario.name for scenario in scenarios}
+    judged = len({counted_as[c.scenario] for c in checks if c.scenario in counted_as})
     if judged:
         parts.append(f"in {judged} scenario{'' if judged == 1 else 's'}")
     compared = sum(sum(_by_leg(check, "compared")) for check in checks)

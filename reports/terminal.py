@@ -30,11 +30,13 @@ from linattn_verify.reports.scenario_section import (
 )
 from linattn_verify.reports.score_section import score_section, score_summary
 from linattn_verify.reports.settings_section import settings_section, settings_summary
+from linattn_verify.reports.state_section import state_section, state_summary
 from linattn_verify.reports.worst_section import worst_section, worst_summary
 
 FULL = (
     check_section,
     failure_section,
+    state_section,
     score_section,
     metric_section,
     worst_section,
@@ -50,6 +52,7 @@ FULL = (
 COMPACT = (
     check_summary,
     failure_section,
+    state_summary,
     score_summary,
     metric_summary,
     worst_summary,

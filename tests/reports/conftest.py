@@ -32,6 +32,7 @@ from linattn_verify.reports.document import (
 from linattn_verify.reports.terminal import render_text
 from linattn_verify.traces.outcome import Outcome, Status
 from tests.reports.pages import compact
+from tests.reports.state_results import clean, lost, states_of
 from tests.reports.task_results import BETTER, FILTERS, STEADY, WORSE, flip_of, score_of, scored
 
 NOISE = "four times the largest value in 20 healthy runs of 7 model families in bfloat16"
@@ -169,10 +170,18 @@ def proofs(cached: int = 3584) -> dict[str, tuple[Proof, ...]]:
     }
 
 
-def plan() -> Plan:
+def plan(twins: tuple[str, ...] = ()) -> Plan:
+    """`twins`: the scenarios that are served once more on NaN."""
+
     def scenario(name: str, kind: Kind, reference: str | None, budget: int) -> Scenario:
         legs = (Leg.PROMPT, Leg.DECODE)
         return Scenario(name=name, kind=kind, reference=reference, budget=budget, legs=legs)
+
+    def with_twins(*served: Scenario) -> tuple[Scenario, ...]:
+        again = [s for s in served if s.name in twins]
+        named = ({"name": f"{s.name}-nan", "reference": s.name, "twin": s.name} for s in again)
+        copies = (s.model_copy(update=u) for s, u in zip(again, named, strict=True))
+        return (*served, *copies)
 
     asked: dict[str, EngineValue] = {
         "dtype": "bfloat16",
@@ -185,7 +194,7 @@ def plan() -> Plan:
             EnginePlan(
                 name="plain",
                 requested={**asked, "enable_prefix_caching": False},
-                scenarios=(
+                scenarios=with_twins(
                     scenario("full", Kind.FULL, None, 16384),
                     scenario("chunked@256", Kind.CHUNKED, "full", 256),
                 ),
@@ -193,7 +202,7 @@ def plan() -> Plan:
             EnginePlan(
                 name="cached",
                 requested={**asked, "enable_prefix_caching": True, "mamba_cache_mode": "all"},
-                scenarios=(scenario("warm", Kind.WARM, "full", 16384),),
+                scenarios=with_twins(scenario("warm", Kind.WARM, "full", 16384)),
             ),
         )
     )
@@ -211,7 +220,7 @@ def settings(engine: EnginePlan) -> EngineSettings:
     )
 
 
-def outcomes() -> dict[str, Outcome]:
+def outcomes(twins: tuple[str, ...] = ()) -> dict[str, Outcome]:
     return {
         s.name: Outcome(
             scenario=s.name,
@@ -220,7 +229,7 @@ def outcomes() -> dict[str, Outcome]:
             trace=f"traces/{s.name}.parquet",
             seconds=2.25,
         )
-        for e in plan().engines
+        for e in plan(twins).engines
         for s in e.scenarios
     }
 
@@ -238,6 +247,8 @@ class Made:
     proofs: dict[str, tuple[Proof, ...]] = field(default_factory=proofs)
     linear_attention: bool = True
     notes: tuple[str, ...] = ()
+    twins: tuple[str, ...] = ()
+    """Scenarios that are served once more; `served_again` makes what belongs to them."""
     run_folder: str = "runs/2026-01-17T09-30-00-tiny-qwen3.5"
 
     def report(self) -> Report:
@@ -269,7 +280,7 @@ class Made:
             limits={"bfloat16": {"mean": Limit(limit=0.02, origin=NOISE)}},
         )
         return Evidence(
-            plan=plan(),
+            plan=plan(self.twins),
             profile=profile,
             prompt_names=("ledger", "story"),
             outcomes=self.outcomes,
@@ -358,6 +369,19 @@ def with_tasks() -> Made:
     )
 
 
+def with_states(*results: CheckResult) -> Made:
+    """States and memory, with `full` and `chunked@256` served once more on NaN."""
+    twins = ("full", "chunked@256")
+    poisoned = Proof(name="poison", expected="NaN before", observed="NaN everywhere", holds=True)
+    again = {f"{name}-nan": (*proofs()[name], poisoned) for name in twins}
+    return Made(
+        results=(comparison("chunked@256"), *(clean(f"{name}-nan") for name in twins), *results),
+        outcomes=outcomes(twins),
+        proofs={**proofs(), **again},
+        twins=twins,
+    )
+
+
 MAKERS: dict[str, Callable[[], Made]] = {
     "pass": Made,
     "fail": lambda: Made(
@@ -393,6 +417,8 @@ MAKERS: dict[str, Callable[[], Made]] = {
             ),
         )
     ),
+    "states": lambda: with_states(states_of("chunked@256"), states_of("warm", restored=3)),
+    "states that part": lambda: with_states(states_of("chunked@256"), lost("warm")),
     "dense": lambda: Made(linear_attention=False, notes=("A note of the run.",)),
 }
 
