@@ -1,0 +1,32 @@
+"""What is asked of the process that runs the operators, and what it tells."""
+
+from typing import Any
+
+from linattn_verify.configs.strict import Strict
+from linattn_verify.traces.kernels import KernelRow
+
+
+class KernelsRequest(Strict):
+    """Which operators, under which fault."""
+
+    only: tuple[str, ...] = ()
+    """Operators by name; empty: all."""
+    inject: str = ""
+    """Name of a fault of `configs.kernels`; empty: none."""
+    case_timeout: float = 60.0
+    """Seconds after which a case has hung."""
+
+
+class KernelFacts(Strict):
+    """What the rows are measured on."""
+
+    versions: dict[str, str]
+    cpu: dict[str, Any]
+    kernel_path: tuple[str, ...]
+
+
+class KernelLine(Strict):
+    """One line of the process: the facts once, then a row a case."""
+
+    facts: KernelFacts | None = None
+    row: KernelRow | None = None
