@@ -29,7 +29,15 @@ class CheckSpec:
     """Legs that it reads, where the scenario has them."""
     tasks: bool
     """Whether it judges the scenarios of tasks, and none that serves the prompts."""
+    kernels: bool
+    """Whether it judges the engine's operators, for which nothing is served."""
     run: Run
+
+    @property
+    def about(self) -> str:
+        """What it judges, in words."""
+        every = "operator" if self.kernels else "task" if self.tasks else "engine"
+        return ", ".join(self.kinds) or f"every {every}"
 
 
 _SPECS: dict[str, CheckSpec] = {}
@@ -43,13 +51,15 @@ def check(
     kinds: Iterable[Kind] = (),
     legs: Iterable[Leg] = (),
     tasks: bool = False,
+    kernels: bool = False,
 ) -> Callable[[Run], Run]:
     """Register the decorated function as a check; raises ValueError where the name is taken."""
 
     def register(run: Run) -> Run:
         if name in _SPECS:
             raise ValueError(f"check {name!r} is defined twice")
-        _SPECS[name] = CheckSpec(name, fault, blind, tuple(kinds), tuple(legs), tasks, run)
+        needs = (tuple(kinds), tuple(legs), tasks, kernels)
+        _SPECS[name] = CheckSpec(name, fault, blind, *needs, run)
         return run
 
     return register
@@ -86,7 +96,7 @@ def _guarded(spec: CheckSpec, evidence: Evidence) -> list[CheckResult]:
         return [
             CheckResult(
                 name=spec.name,
-                scenario=", ".join(spec.kinds) or ("every task" if spec.tasks else "every engine"),
+                scenario=spec.about,
                 reference=None,
                 verdict=Verdict.ERROR,
                 message=f"the check itself failed: {type(error).__name__}: {error}",

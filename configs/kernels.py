@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass
 
+CHECK = "kernels"
+"""Name of the check that judges them."""
 CONV, CONV_UPDATE = "causal_conv1d", "causal_conv1d_update"
 DELTA, DELTA_UPDATE = "gated_delta_rule", "gated_delta_rule_update"
 MAMBA2, MAMBA2_UPDATE = "mamba2_scan", "mamba2_update"

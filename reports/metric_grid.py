@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from linattn_verify.checks.result import LimitOutcome
+from linattn_verify.configs.kernels import CHECK
 from linattn_verify.configs.legs import Leg
 from linattn_verify.configs.metrics import STATISTICS, Segment
 from linattn_verify.reports.document import Check, Report
@@ -57,8 +58,10 @@ def grids(metrics: Mapping[str, float | None], limits: Mapping[str, LimitOutcome
 
 
 def measured(report: Report) -> list[Check]:
-    """The checks that have numbers for tables of metrics; what tasks have goes beside scores."""
-    return [c for c in report.checks if (c.metrics or c.limits) and not c.scores]
+    """The checks that have numbers for tables of metrics; what tasks have goes beside scores, what
+    operators have into a table of their own."""
+    beside = (c for c in report.checks if not c.scores and c.name != CHECK)
+    return [c for c in beside if c.metrics or c.limits]
 
 
 def by_leg(check: Check) -> bool:

@@ -4,6 +4,8 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
+from pydantic import Field
+
 from linattn_verify.configs.strict import Strict
 from linattn_verify.traces.files import write_whole
 
@@ -70,12 +72,14 @@ class KernelEvidence(Strict):
     """All cases, and what they were measured on."""
 
     rows: tuple[KernelRow, ...] = ()
-    versions: dict[str, str] = {}
-    cpu: dict[str, Any] = {}
+    versions: dict[str, str] = Field(default_factory=dict)
+    cpu: dict[str, Any] = Field(default_factory=dict)
     kernel_path: tuple[str, ...] = ()
     """Libraries loaded and instruction sets, in words."""
     seconds: float = 0.0
     """From the start of the process to its end."""
+    failure: str = ""
+    """Why there may be fewer rows than were asked for; empty where the process ended well."""
 
 
 def write_kernels(folder: Path, evidence: KernelEvidence) -> None:

@@ -7,8 +7,6 @@ from linattn_verify.engine.kernels.available import never, on_cuda
 from linattn_verify.engine.kernels.faults import Injection
 from linattn_verify.engine.kernels.registry import Answer, Case, kernel
 
-_CPP_ONLY = "Gated DeltaNet in vLLM's C++ runs on this CPU without"
-
 
 def _on_gpu() -> str | None:
     """The engine chooses them on CUDA; this tool has cases for CPU memory alone."""
@@ -41,7 +39,7 @@ for _feature, _present in (
 ):
     kernel(
         operator=DELTA,
-        path=f"vLLM C++ with {_feature}",
+        path=f"C++ with {_feature}",
         missing=_without(_feature, _present),
         engine_uses=never,
     )(_none)

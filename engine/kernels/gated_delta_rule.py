@@ -23,7 +23,7 @@ from linattn_verify.engine.kernels.tolerance import Tolerance
 if TYPE_CHECKING:
     from torch import Generator, Tensor, dtype
 
-PATH = "vLLM C++"
+PATH = "C++"
 _KEY_HEADS, _VALUE_HEADS = 2, 4
 _EPS = 1e-5
 """vLLM's default in `chunk_gated_delta_rule_cpu`."""
@@ -40,9 +40,9 @@ class DeltaRule:
 
     activations: "dtype"
     state_dtype: "dtype"
+    injection: Injection
     head: int = 64
     """Key and value dimension of a head."""
-    injection: Injection = Injection()
 
     @property
     def dtypes(self) -> str:
@@ -110,9 +110,7 @@ class DeltaRule:
         )
         return outputs.squeeze(0)
 
-    def step(
-        self, inputs: "tuple[Tensor, ...]", pool: "Tensor", slots: "Tensor"
-    ) -> "Tensor":
+    def step(self, inputs: "tuple[Tensor, ...]", pool: "Tensor", slots: "Tensor") -> "Tensor":
         """One token of each sequence, as `_cpu_gdn_attention_nonspec` decodes."""
         outputs: Tensor = self.injection.around(DELTA_UPDATE, self._update)(inputs, pool, slots)
         return outputs
@@ -138,9 +136,7 @@ class DeltaRule:
         )
         return outputs.view(v.shape)
 
-    def reference(
-        self, inputs: "tuple[Tensor, ...]", state: "Tensor"
-    ) -> "tuple[Tensor, Tensor]":
+    def reference(self, inputs: "tuple[Tensor, ...]", state: "Tensor") -> "tuple[Tensor, Tensor]":
         """o: [T, Hv, V] and the state [Hv, K, V]."""
         q, k, v, a, b = inputs
         g, beta = reference.gates(a, b, *self.gate())
@@ -164,7 +160,7 @@ def chunked(injection: Injection) -> Iterator[Case]:
     """Prefill of Gated DeltaNet layers."""
     import torch
 
-    rule = DeltaRule(torch.bfloat16, torch.float32, injection=injection)
+    rule = DeltaRule(torch.bfloat16, torch.float32, injection)
     yield from split_cases(rule)
     yield from batch_cases(rule)
     yield from initial_cases(rule)
@@ -185,7 +181,7 @@ def update(injection: Injection) -> Iterator[Case]:
     """Decoding of Gated DeltaNet layers."""
     import torch
 
-    rule = DeltaRule(torch.bfloat16, torch.float32, injection=injection)
+    rule = DeltaRule(torch.bfloat16, torch.float32, injection)
     for tokens, at in ((2, 1), (9, 1), (9, 8)):
         yield case(f"T={tokens} split at {at}", _stepped(rule), (Piece(tokens, at),))
     three = (Piece(1, 1), Piece(2, 1), Piece(7, 4))
@@ -195,7 +191,7 @@ def update(injection: Injection) -> Iterator[Case]:
     handed = (Piece(69, 64), Piece(65, 63))
     yield case("2 sequences, 64 and 63 tokens chunked, then updates", rule, handed, _stepped(rule))
     for others in ({"head": 128}, {"state_dtype": torch.bfloat16}, {"state_dtype": torch.float16}):
-        other = _stepped(replace(rule, **others))  # type: ignore[arg-type]
+        other = _stepped(replace(rule, **others))
         yield case("3 sequences of 1, 2, 7 tokens", other, three, may_refuse="head" not in others)
 
 

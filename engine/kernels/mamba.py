@@ -23,7 +23,7 @@ from linattn_verify.engine.kernels.tolerance import Tolerance
 if TYPE_CHECKING:
     from torch import Generator, Tensor, dtype
 
-PATH = "vLLM C++"
+PATH = "C++"
 _SCAN = "vllm.model_executor.layers.mamba.ops.cpu.mamba_ssm"
 _HEADS, _GROUPS, _HEAD, _STATE, _CHUNK = 4, 2, 64, 32, 64
 _FIXED_TERMS = 16 + _STATE
@@ -37,7 +37,7 @@ class Mamba2:
 
     activations: "dtype"
     state_dtype: "dtype"
-    injection: Injection = Injection()
+    injection: Injection
 
     @property
     def dtypes(self) -> str:
@@ -107,9 +107,7 @@ class Mamba2:
         )
         return outputs
 
-    def step(
-        self, inputs: "tuple[Tensor, ...]", pool: "Tensor", slots: "Tensor"
-    ) -> "Tensor":
+    def step(self, inputs: "tuple[Tensor, ...]", pool: "Tensor", slots: "Tensor") -> "Tensor":
         """One token of each sequence, with the arguments that `mamba_mixer2.py` expands."""
         outputs: Tensor = self.injection.around(MAMBA2_UPDATE, self._update)(inputs, pool, slots)
         return outputs
@@ -141,9 +139,7 @@ class Mamba2:
         )
         return outputs
 
-    def reference(
-        self, inputs: "tuple[Tensor, ...]", state: "Tensor"
-    ) -> "tuple[Tensor, Tensor]":
+    def reference(self, inputs: "tuple[Tensor, ...]", state: "Tensor") -> "tuple[Tensor, Tensor]":
         """y: [T, H, P] and the state [H, P, N]."""
         x, dt, b, c = inputs
         a, d, dt_bias = self.weights()
@@ -195,7 +191,9 @@ def update(injection: Injection) -> Iterator[Case]:
     yield case("3 sequences of 1, 2, 7 tokens", _stepped(layer), three)
     yield case("17 sequences of 2 tokens", _stepped(layer), many)
     handed = (Piece(69, 64), Piece(65, 63))
-    yield case("2 sequences, 64 and 63 tokens scanned, then updates", layer, handed, _stepped(layer))
+    yield case(
+        "2 sequences, 64 and 63 tokens scanned, then updates", layer, handed, _stepped(layer)
+    )
     for activations, state in _combinations():
         other = _stepped(replace(layer, activations=activations, state_dtype=state))
         yield case("3 sequences of 1, 2, 7 tokens", other, three, may_refuse=True)

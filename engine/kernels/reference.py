@@ -57,9 +57,7 @@ def gated_delta_rule(
     return torch.stack(outputs), state
 
 
-def gates(
-    a: "Tensor", b: "Tensor", a_log: "Tensor", dt_bias: "Tensor"
-) -> "tuple[Tensor, Tensor]":
+def gates(a: "Tensor", b: "Tensor", a_log: "Tensor", dt_bias: "Tensor") -> "tuple[Tensor, Tensor]":
     """Decay and write strength of Gated DeltaNet (arXiv:2412.06464, section 3.4, which takes the
     decay from Mamba-2): g = -exp(a_log) softplus(a + dt_bias), beta = sigmoid(b).
 

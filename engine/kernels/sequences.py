@@ -41,9 +41,7 @@ class SequenceKernel(Protocol):
     def call(self, inputs: "tuple[Tensor, ...]", pool: "Tensor", batch: Batch) -> "Tensor":
         """The outputs [T, …]; the states in `pool` move on in place."""
 
-    def reference(
-        self, inputs: "tuple[Tensor, ...]", state: "Tensor"
-    ) -> "tuple[Tensor, Tensor]":
+    def reference(self, inputs: "tuple[Tensor, ...]", state: "Tensor") -> "tuple[Tensor, Tensor]":
         """Outputs and last state of one sequence in float64."""
 
     def tolerances(self, tokens: int) -> tuple[Tolerance, Tolerance]:
@@ -185,7 +183,10 @@ def _against(
         of_output, of_state = kernel.tolerances(len(output))
         got = outputs[i]
         assert got is not None  # every piece has a token
-        pairs = (("output", got, output, of_output), ("state", pool[made.slots[i]], state, of_state))
+        pairs = (
+            ("output", got, output, of_output),
+            ("state", pool[made.slots[i]], state, of_state),
+        )
         for what, ours, right, tolerance in pairs:
             measures.setdefault(what, []).append(compared(prefix + what, ours, right, tolerance))
     others = [slot for slot in range(len(pool)) if slot not in made.slots]

@@ -7,6 +7,7 @@ the kernel's place where Triton has no backend for it.
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache, partial
 from typing import TYPE_CHECKING
 
 from linattn_verify.configs.kernels import COPY
@@ -18,7 +19,8 @@ from linattn_verify.traces.kernels import Measure
 if TYPE_CHECKING:
     from torch import Tensor
 
-CPU = "the platform's replacement in Python (ctypes.memmove)"
+CPU = "Python, memmove"
+"""What vLLM's CPU platform registers in place of the Triton kernel."""
 _REPEATS = 5
 
 
@@ -31,6 +33,7 @@ class Move:
     size: int
 
 
+@cache
 def resolved() -> Callable[..., object]:
     """`batch_memcpy` as the engine's model runner has it, replacements registered."""
     from vllm.platforms import current_platform
@@ -68,14 +71,14 @@ def copies(injection: Injection) -> Iterator[Case]:
         ("8 copies of odd sizes at odd addresses", odd),
         ("no copy at all", []),
     ):
-        yield Case(words, lambda moves=moves: _copied(injection, moves))
+        yield Case(words, partial(_copied, injection, moves))
     many = [Move(64 * i, (1 << 19) + 64 * (4095 - i), 64) for i in range(4096)]
-    yield Case("4,096 copies of 64 bytes", lambda: _copied(injection, many))
+    yield Case("4,096 copies of 64 bytes", partial(_copied, injection, many))
     mib = 1 << 20
     states = [Move(i * mib, (32 + i) * mib, mib) for i in range(32)]
-    yield Case("32 copies of 1 MiB, throughput", lambda: _copied(injection, states, timed=True))
+    yield Case("32 copies of 1 MiB, throughput", partial(_copied, injection, states, timed=True))
     small = [Move(12288 * i, (1 << 25) + 12288 * i, 12288) for i in range(2048)]
-    yield Case("2,048 copies of 12 KiB, throughput", lambda: _copied(injection, small, timed=True))
+    yield Case("2,048 copies of 12 KiB, throughput", partial(_copied, injection, small, timed=True))
 
 
 def plain(buffer: bytearray, moves: Sequence[Move]) -> bytearray:

@@ -14,9 +14,7 @@ if TYPE_CHECKING:
 class Step(Protocol):
     """One token of each of N sequences."""
 
-    def __call__(
-        self, inputs: "tuple[Tensor, ...]", pool: "Tensor", slots: "Tensor"
-    ) -> "Tensor":
+    def __call__(self, inputs: "tuple[Tensor, ...]", pool: "Tensor", slots: "Tensor") -> "Tensor":
         """The outputs [N, …] of inputs [N, …]; the states in `pool` move on in place."""
 
 
@@ -46,9 +44,7 @@ class Stepped:
         """[slots, …], all NaN."""
         return self.over.pool(slots)
 
-    def reference(
-        self, inputs: "tuple[Tensor, ...]", state: "Tensor"
-    ) -> "tuple[Tensor, Tensor]":
+    def reference(self, inputs: "tuple[Tensor, ...]", state: "Tensor") -> "tuple[Tensor, Tensor]":
         """The same recurrence."""
         return self.over.reference(inputs, state)
 
@@ -68,7 +64,7 @@ class Stepped:
 
         starts, slots = batch.starts.tolist(), batch.slots
         outputs: list[Tensor | None] = [None] * starts[-1]
-        lengths = [end - begin for begin, end in zip(starts, starts[1:], strict=False)]
+        lengths = batch.starts.diff().tolist()
         for t in range(max(lengths)):
             there = [i for i, length in enumerate(lengths) if t < length]
             rows = [starts[i] + t for i in there]

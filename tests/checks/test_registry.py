@@ -14,7 +14,14 @@ if TYPE_CHECKING:
     from linattn_verify.checks.evidence import Evidence
     from tests.checks.conftest import World
 
-NAMES = ["chunked_prefill", "effective_config", "logprobs_close", "prefix_cache", "task_score"]
+NAMES = [
+    "chunked_prefill",
+    "effective_config",
+    "kernels",
+    "logprobs_close",
+    "prefix_cache",
+    "task_score",
+]
 
 
 def test_every_check_says_what_it_is_for_and_what_it_cannot_see() -> None:
@@ -56,11 +63,11 @@ def test_the_planner_can_tell_the_checks_of_tasks() -> None:
     assert [s.kinds for s in all_checks() if s.tasks] == [()]
 
 
-def raising(kinds: tuple[Kind, ...], tasks: bool = False) -> CheckSpec:
+def raising(kinds: tuple[Kind, ...], tasks: bool = False, kernels: bool = False) -> CheckSpec:
     def broken(evidence: "Evidence") -> list[CheckResult]:
         raise KeyError("column")
 
-    return CheckSpec("broken", "f", "b", kinds, (), tasks, broken)
+    return CheckSpec("broken", "f", "b", kinds, (), tasks, kernels, broken)
 
 
 def test_a_check_that_raises_is_an_error_and_stops_no_other(world: "World") -> None:
