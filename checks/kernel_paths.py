@@ -33,7 +33,9 @@ def kernel_path(rows: Sequence[KernelRow], strict: bool = False) -> KernelPath:
         verdict=verdict,
         message=message,
         cases=len(measured),
-        unsupported=tuple(r.case for r in counted if r.status is CaseStatus.UNSUPPORTED),
+        unsupported=tuple(
+            r.dtypes or r.case for r in counted if r.status is CaseStatus.UNSUPPORTED
+        ),
         uncalled=tuple(_failure(r) for r in rows if not r.called and not strict and _fails(r)),
         error=found[1].error if found else None,
         limit=found[1].limit if found else None,
@@ -91,7 +93,8 @@ def _worst(failed: list[KernelRow]) -> KernelRow:
 
 def _failure(row: KernelRow) -> str:
     """Case, and by how much it fails or what it died of."""
-    fault = f" (fault {row.fault} fired {row.fired} times)" if row.fired else ""
+    often = "once" if row.fired == 1 else f"{row.fired} times"
+    fault = f" (fault {row.fault} fired {often})" if row.fired else ""
     if row.status in _DEAD:
         return f"{row.case}: {row.note}{fault}"
     broken = [m for m in row.measures if not m.holds]

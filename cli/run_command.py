@@ -138,7 +138,7 @@ def _run(
         finally:
             pipeline.close()
             if operators:
-                operators.kill()
+                operators.kill()  # its reader ends with it
             # A run that has measured nothing replaces nothing.
             folder.accept() if pipeline.measured() else folder.refuse()
         traces = pipeline.traces()

@@ -26,7 +26,7 @@ class KernelFacts(Strict):
 
 
 class KernelLine(Strict):
-    """One line of the process: the facts once, then a row a case."""
+    """One line of the process: a row a case, and the facts at its end."""
 
     facts: KernelFacts | None = None
     row: KernelRow | None = None

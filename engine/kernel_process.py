@@ -98,10 +98,15 @@ class KernelProcess:
         return "\n".join(["", *text.splitlines()[-_TAIL_LINES:]]).rstrip()
 
     def kill(self) -> None:
-        """End the process and its forks, which are in its group, and wait until it is gone."""
+        """End the process and its forks, which are in its group, and wait until it is gone. Who
+        collects in another thread sees its end of the pipe close: the pipe stays open for that."""
         with suppress(ProcessLookupError, PermissionError):
             os.killpg(self._process.pid, signal.SIGKILL)
         self._process.wait()
+
+    def close(self) -> None:
+        """Let go of the pipe, once nobody collects any more."""
+        self.kill()
         if self._lines >= 0:
             os.close(self._lines)
             self._lines = -1
@@ -115,4 +120,4 @@ class KernelProcess:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        self.kill()
+        self.close()

@@ -53,6 +53,8 @@ class KernelRow(Strict):
     engine_uses: bool
     """Whether the engine would choose this path on this machine."""
     case: str
+    dtypes: str = ""
+    """Those that the case is about, in words; they are part of its name too."""
     called: bool = True
     """Whether the engine makes such calls; False: the signature allows it, no layer does it."""
     status: CaseStatus

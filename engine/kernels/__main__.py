@@ -23,17 +23,15 @@ def main(descriptor: int, request: KernelsRequest) -> None:
     """Load the engine's operators, then run the cases of every kernel in a fork of its own."""
     tell = partial(_tell, descriptor)
     shield(find_broken())
-    told = False
     for kernel in all_kernels(request.only):
         reason = kernel.missing()
-        if not told:
-            facts = KernelFacts(versions=versions(), cpu=cpu(), kernel_path=tuple(kernel_path([])))
-            tell(KernelLine(facts=facts))
-            told = True
         if reason is not None:
             tell(KernelLine(row=_row(kernel, "–", status=CaseStatus.UNSUPPORTED, note=reason)))
         else:
             run(kernel, request, tell)
+    # At the end: operators load the engine's libraries as they are asked for.
+    facts = KernelFacts(versions=versions(), cpu=cpu(), kernel_path=tuple(kernel_path([])))
+    tell(KernelLine(facts=facts))
 
 
 def run(kernel: Kernel, request: KernelsRequest, tell: Tell) -> None:
@@ -78,7 +76,9 @@ def ended(kernel: Kernel, case: Case, event: Event) -> KernelRow:
         more = {"status": CaseStatus.TIMED_OUT, "note": f"no end after {event.seconds:.0f} s"}
     elif event.death:
         more = {"status": CaseStatus.CRASHED, "note": f"the process died: {event.death}"}
-    return _row(kernel, case.name, called=case.called, seconds=event.seconds, **more)
+    return _row(
+        kernel, case.name, called=case.called, dtypes=case.dtypes, seconds=event.seconds, **more
+    )
 
 
 def _row(kernel: Kernel, case: str, **more: Any) -> KernelRow:

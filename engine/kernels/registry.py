@@ -26,6 +26,8 @@ class Case:
     run: Callable[[], Measured]
     called: bool = True
     """Whether the engine makes such calls."""
+    dtypes: str = ""
+    """The dtypes in `name`, where it has any."""
     may_refuse: bool = False
     """Whether an exception means UNSUPPORTED: a combination of dtypes that need not be there."""
 

@@ -107,7 +107,7 @@ def case(
     def run() -> Measured:
         return Measured(measure(kernel, pieces, then or kernel))
 
-    return Case(f"{words}, {kernel.dtypes}", run, may_refuse=may_refuse)
+    return Case(f"{words}, {kernel.dtypes}", run, dtypes=kernel.dtypes, may_refuse=may_refuse)
 
 
 def measure(

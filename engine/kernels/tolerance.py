@@ -42,7 +42,8 @@ class Tolerance:
             return "an exact copy"
         name = str(self.dtype).removeprefix("torch.")
         what = f" ({self.steps})" if self.steps else ""
-        rounded = [f"{self.roundings} roundings to {name}{what}"] * bool(self.roundings)
+        many = "" if self.roundings == 1 else "s"
+        rounded = [f"{self.roundings} rounding{many} to {name}{what}"] * bool(self.roundings)
         summed = [f"{self.terms} terms in float32"] * bool(self.terms)
         return ", ".join([*rounded, *summed])
 

@@ -43,7 +43,7 @@ def test_a_second_check_of_the_same_name_raises() -> None:
 
 
 def test_skipping_leaves_the_others() -> None:
-    assert [s.name for s in checks_named(skip=["logprobs_close"])] == [*NAMES[:2], *NAMES[3:]]
+    assert [s.name for s in checks_named(skip=["logprobs_close"])] == [*NAMES[:3], *NAMES[4:]]
 
 
 @pytest.mark.parametrize("where", ["only", "skip"])
@@ -63,6 +63,11 @@ def test_the_planner_can_tell_the_checks_of_tasks() -> None:
     assert [s.kinds for s in all_checks() if s.tasks] == [()]
 
 
+def test_one_check_is_about_operators_and_needs_nothing_served() -> None:
+    assert [s.name for s in all_checks() if s.kernels] == ["kernels"]
+    assert [(s.kinds, s.legs) for s in all_checks() if s.kernels] == [((), ())]
+
+
 def raising(kinds: tuple[Kind, ...], tasks: bool = False, kernels: bool = False) -> CheckSpec:
     def broken(evidence: "Evidence") -> list[CheckResult]:
         raise KeyError("column")
@@ -78,9 +83,17 @@ def test_a_check_that_raises_is_an_error_and_stops_no_other(world: "World") -> N
     assert [r.verdict for r in others] == [Verdict.PASS, Verdict.PASS]
 
 
-@pytest.mark.parametrize(("tasks", "whole"), [(False, "every engine"), (True, "every task")])
+@pytest.mark.parametrize(
+    ("about", "whole"),
+    [
+        ({}, "every engine"),
+        ({"tasks": True}, "every task"),
+        ({"kernels": True}, "every operator"),
+    ],
+    ids=["engines", "tasks", "operators"],
+)
 def test_a_check_of_the_whole_run_says_so_where_it_raises(
-    world: "World", tasks: bool, whole: str
+    world: "World", about: dict[str, bool], whole: str
 ) -> None:
-    (result,) = run_checks([raising((), tasks)], world.evidence())
+    (result,) = run_checks([raising((), **about)], world.evidence())
     assert (result.verdict, result.scenario) == (Verdict.ERROR, whole)

@@ -28,7 +28,9 @@ def test_every_check_answers_for_every_scenario_that_it_is_about(clean_run: Invo
     expected |= {("prefix_cache", s) for s in ("cold", "warm", "warm-2")}
     expected |= {("task_score", s) for s in TASK}
     expected |= {("effective_config", e) for e in ("plain", "caching")}
-    assert set(clean_run.verdicts()) == expected
+    found = set(clean_run.verdicts())
+    assert {check for check, _ in found - expected} == {"kernels"}
+    assert found >= expected
 
 
 def test_report_json_holds_to_the_schema_beside_it(clean_run: Invocation) -> None:

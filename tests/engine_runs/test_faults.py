@@ -31,7 +31,9 @@ INJECTED = {
 def faulty_run(tmp_path_factory: pytest.TempPathFactory) -> Invocation:
     """One run in which every scenario but the references has a fault of its own."""
     flags = [f for s, fault in INJECTED.items() for f in ("--inject", f"{s}={fault}")]
-    return invoke(tmp_path_factory.mktemp("runs") / "faulty", "--limit", "60", *flags)
+    return invoke(
+        tmp_path_factory.mktemp("runs") / "faulty", "--limit", "60", "--skip", "kernels", *flags
+    )
 
 
 def test_the_run_fails_with_exit_code_1(faulty_run: Invocation) -> None:
