@@ -32,7 +32,7 @@ TIMEOUT = 180.0
 
 def kernels_command(options: dict[str, Any]) -> int:
     """Carry out the command; returns its exit code. Raises UsageError for a bad request."""
-    request = request_from(options["only"], options["inject"] or "")
+    request = request_from(options["only"], options["inject"])
     check_engine_is_installed()
     json_to, out = options["json_to"], options["out"]
     if json_to and json_to != "-":
@@ -55,18 +55,17 @@ def kernels_command(options: dict[str, Any]) -> int:
     return report.exit_code
 
 
-def request_from(only: tuple[str, ...], inject: str = "") -> KernelsRequest:
+def request_from(only: tuple[str, ...], inject: tuple[str, ...] = ()) -> KernelsRequest:
     """The request; raises UsageError for an operator or fault that is none."""
     for name in only:
         if name not in OPERATORS:
             raise unknown("operator", name, OPERATORS, "--only")
-    if inject and inject not in KERNEL_FAULTS:
-        raise unknown("fault", inject, KERNEL_FAULTS, "--inject")
-    if inject and only and KERNEL_FAULTS[inject].operator not in only:
-        raise UsageError(
-            f"--inject {inject}: strikes in {KERNEL_FAULTS[inject].operator}, which --only leaves "
-            "out."
-        )
+    for fault in inject:
+        if fault not in KERNEL_FAULTS:
+            raise unknown("fault", fault, KERNEL_FAULTS, "--inject")
+        operator = KERNEL_FAULTS[fault].operator
+        if only and operator not in only:
+            raise UsageError(f"--inject {fault}: strikes in {operator}, which --only leaves out.")
     return KernelsRequest(only=only, inject=inject)
 
 

@@ -101,7 +101,7 @@ def run(context: click.Context, /, **options: Any) -> None:
     type=click.Path(allow_dash=True),
     help="Write the report there; -: stdout.",
 )
-@click.option("--inject", metavar="FAULT", help="Put a fault around an operator on purpose.")
+@click.option("--inject", multiple=True, metavar="FAULT", help="Put a fault around an operator.")
 @click.pass_context
 def kernels(context: click.Context, /, **options: Any) -> None:
     """Call the engine's linear-attention operators one by one, without a model.

@@ -130,8 +130,8 @@ def _run(
             ask = _prepare(request, model, prompts)
             prepared = pipeline.prepare(ask, request.profile.start_timeout)
             tasks = _collect(request, loading, pipeline, prepared)
-            measured = _measured(reading, folder, display)
             plan = _plan(request, specs, prepared, folder, prompts, tasks)
+            measured = _measured(reading, folder, display)
             digest = background.submit(_digest, prepared.model.path)
             requests = tasks.requests if tasks else {}
             pipeline.run(plan, request.profile, Work(prepared.token_ids, requests))

@@ -7,12 +7,12 @@ from linattn_verify.traces.kernels import KernelRow
 
 
 class KernelsRequest(Strict):
-    """Which operators, under which fault."""
+    """Which operators, under which faults."""
 
     only: tuple[str, ...] = ()
     """Operators by name; empty: all."""
-    inject: str = ""
-    """Name of a fault of `configs.kernels`; empty: none."""
+    inject: tuple[str, ...] = ()
+    """Names of faults of `configs.kernels`; each strikes in its own operator's cases."""
     case_timeout: float = 60.0
     """Seconds after which a case has hung."""
 

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
+from linattn_verify.configs.kernels import KERNEL_FAULTS
 from linattn_verify.engine.environment import cpu, kernel_path, versions
 from linattn_verify.engine.kernel_messages import KernelFacts, KernelLine, KernelsRequest
 from linattn_verify.engine.kernels.faults import Injection
@@ -36,14 +37,15 @@ def main(descriptor: int, request: KernelsRequest) -> None:
 
 def run(kernel: Kernel, request: KernelsRequest, tell: Tell) -> None:
     """Every case of one kernel; each ends with a row, whatever it does to its process."""
-    injection = Injection(request.inject)
+    faults = [f for f in request.inject if KERNEL_FAULTS[f].operator == kernel.operator]
+    injection = Injection(*faults)
     cases = list(kernel.cases(injection))
     if not cases and kernel.engine_uses():
         tell(KernelLine(row=_row(kernel, "–", status=CaseStatus.ERROR, note="it has no cases")))
 
     def told(event: Event) -> None:
         row = ended(kernel, cases[event.index], event)
-        struck = {"fault": request.inject, "fired": event.strikes} if event.strikes else {}
+        struck = {"fault": injection.fault, "fired": event.strikes} if event.strikes else {}
         tell(KernelLine(row=row.model_copy(update=struck)))
 
     isolated([partial(_task, injection, case) for case in cases], request.case_timeout, told)
