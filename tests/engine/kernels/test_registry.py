@@ -1,6 +1,7 @@
 """The kernels there are."""
 
 import pytest
+import torch
 
 from linattn_verify.configs.kernels import KERNEL_FAULTS, OPERATORS
 from linattn_verify.engine.kernels import faults
@@ -31,6 +32,21 @@ def test_an_operator_without_a_name_raises() -> None:
     register = kernel(operator="made_up", path="x", missing=lambda: None, engine_uses=lambda: False)
     with pytest.raises(ValueError, match=r"'made_up' is not in configs/kernels\.py"):
         register(lambda injection: iter(()))
+
+
+@pytest.mark.parametrize(
+    ("feature", "probe"),
+    [("AMX", "_is_amx_tile_supported"), ("AVX512-BF16", "_is_avx512_bf16_supported")],
+)
+def test_an_instruction_set_that_is_missing_is_named(
+    monkeypatch: pytest.MonkeyPatch, feature: str, probe: str
+) -> None:
+    (kernel_with,) = [k for k in all_kernels() if k.path == f"C++ with {feature}"]
+    monkeypatch.setattr(torch.cpu, probe, lambda: False)
+    assert kernel_with.missing() == f"this CPU has no {feature}"
+    monkeypatch.setattr(torch.cpu, probe, lambda: True)
+    assert kernel_with.missing() is None
+    assert list(kernel_with.cases(faults.Injection())) == []
 
 
 def test_every_fault_that_is_named_can_be_injected() -> None:
