@@ -6,6 +6,7 @@ fork, and the child would wait for them for ever.
 
 import json
 import os
+import resource
 import selectors
 import signal
 import time
@@ -101,6 +102,8 @@ class _Listener:
 
 def _work(tasks: Sequence[Task], writer: int) -> NoReturn:
     code = 1
+    # A crash is expected here, and its memory image would be gigabytes.
+    resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))
     try:
         for task in tasks:
             _tell(writer, {"result": task(lambda: _tell(writer, {"strike": True}))})
