@@ -9,6 +9,7 @@ from linattn_verify.checks.result import Proof
 from linattn_verify.configs.plan import Plan, Scenario
 from linattn_verify.configs.profile import Profile
 from linattn_verify.traces.guard import Guard
+from linattn_verify.traces.kernels import KernelEvidence
 from linattn_verify.traces.observed import Observed
 from linattn_verify.traces.outcome import Outcome
 from linattn_verify.traces.store import Trace
@@ -51,6 +52,8 @@ class Evidence:
     min_score: float | None = None
     """Share of right answers that every scenario of a task must reach."""
     proofs: dict[str, tuple[Proof, ...]] = field(default_factory=dict)
+    kernels: KernelEvidence | None = None
+    """What was measured of the engine's operators; None where they were not called."""
 
     def request_names(self, scenario: Scenario) -> tuple[str, ...]:
         """What the requests of a scenario are called, in their order."""

@@ -33,6 +33,12 @@ class CheckSpec:
     """What it needs beside scenarios."""
     run: Run
 
+    @property
+    def about(self) -> str:
+        """What it judges, in words."""
+        every = "operator" if Need.KERNELS in self.needs else "task" if self.tasks else "engine"
+        return ", ".join(self.kinds) or f"every {every}"
+
 
 _SPECS: dict[str, CheckSpec] = {}
 
@@ -91,7 +97,7 @@ def _guarded(spec: CheckSpec, evidence: Evidence) -> list[CheckResult]:
         return [
             CheckResult(
                 name=spec.name,
-                scenario=", ".join(spec.kinds) or ("every task" if spec.tasks else "every engine"),
+                scenario=spec.about,
                 reference=None,
                 verdict=Verdict.ERROR,
                 message=f"the check itself failed: {type(error).__name__}: {error}",

@@ -219,6 +219,42 @@ class StateErrors(Strict):
     """By layer, in the model's order; null where either side holds NaN or infinity."""
 
 
+class KernelPath(Strict):
+    """One operator on one kernel path: what its cases come to."""
+
+    operator: str
+    """The operator's name."""
+    path: str
+    """Which implementation computed it."""
+    engine_uses: bool
+    """Whether the engine would choose this path on this machine."""
+    counts: bool
+    """Whether it decides the check: the engine uses it, or it could be run here."""
+    verdict: Verdict
+    """The answer for this path."""
+    message: str
+    """What the verdict rests on: the worst case, or the reason why nothing could be run."""
+    cases: int
+    """Cases measured, of those that the engine's layers make."""
+    unsupported: tuple[str, ...]
+    """Cases that this build refuses: combinations of dtypes."""
+    uncalled: tuple[str, ...]
+    """Cases that fail, of calls that the signature allows and no layer of the engine makes."""
+    error: float | None
+    """The error with the least room below its limit; null where nothing was measured."""
+    limit: float | None
+    """What rounding allows there."""
+    origin: str
+    """What that limit was derived from."""
+    gb_per_s: float | None
+    """Throughput of the slowest case that is about it, GB/s."""
+
+    @property
+    def name(self) -> str:
+        """Operator and path in one."""
+        return f"{self.operator} ({self.path})"
+
+
 class CheckResult(Strict):
     """One check's answer for one scenario."""
 

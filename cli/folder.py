@@ -13,8 +13,8 @@ from linattn_verify.traces.files import write_whole
 from linattn_verify.workloads.folder import remove
 
 _OURS = (
-    "request.json", "plan.json", "workload.json", "outcomes.json", "report.json",
-    "report.schema.json", "report.txt", "traces", "states", "tasks", "scores",
+    "request.json", "plan.json", "workload.json", "outcomes.json", "kernels.json",
+    "report.json", "report.schema.json", "report.txt", "traces", "states", "tasks", "scores",
     "logs",
 )  # fmt: skip
 

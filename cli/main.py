@@ -91,6 +91,29 @@ def run(context: click.Context, /, **options: Any) -> None:
     context.exit(run_command(options))
 
 
+@cli.command()
+@click.option("--only", multiple=True, metavar="OPERATOR", help="This operator only (repeatable).")
+@click.option("--strict", is_flag=True, help="Count calls that no layer of the engine makes, too.")
+@click.option("--out", type=click.Path(path_type=Path), help="Keep every case and the log there.")
+@click.option(
+    "--json",
+    "json_to",
+    type=click.Path(allow_dash=True),
+    help="Write the report there; -: stdout.",
+)
+@click.option("--inject", multiple=True, metavar="FAULT", help="Put a fault around an operator.")
+@click.pass_context
+def kernels(context: click.Context, /, **options: Any) -> None:
+    """Call the engine's linear-attention operators one by one, without a model.
+
+    One call against two with the state carried, both against float64 recurrences. Exit codes are
+    those of run.
+    """
+    from linattn_verify.cli.kernels_command import kernels_command
+
+    context.exit(kernels_command(options))
+
+
 def entry() -> None:
     """The console script: every way to end, as an exit code."""
     from linattn_verify.configs.errors import UsageError

@@ -67,6 +67,11 @@ class Display:
             self.phases.append(Phase(name=name, seconds=seconds))
             self.console.print(f"{seconds:7.1f} s  {name}", highlight=False, markup=False)
 
+    def cases(self, done: int) -> None:
+        """Cases done of the current phase, whose number nobody knows before."""
+        if self._task is not None:
+            self._progress.update(self._task, tokens=f"{done:,} cases")
+
     def tokens(self, done: int, total: int) -> None:
         """Tokens done of the current phase."""
         if self._task is not None:

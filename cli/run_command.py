@@ -1,6 +1,5 @@
 """`linattn-verify run`: from options to a report and an exit code."""
 
-import os
 import signal
 import sys
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -14,6 +13,7 @@ from linattn_verify.checks.evidence import Evidence
 from linattn_verify.checks.registry import CheckSpec, checks_named
 from linattn_verify.cli.assembly import assemble
 from linattn_verify.cli.folder import RunFolder, check_writable, open_run_folder
+from linattn_verify.cli.kernels_command import TIMEOUT, start
 from linattn_verify.cli.model import (
     check_engine_is_installed,
     check_harness_is_installed,
@@ -21,9 +21,11 @@ from linattn_verify.cli.model import (
     weights_digest,
 )
 from linattn_verify.cli.pipeline import Pipeline, Work
+from linattn_verify.cli.printer import Printer
 from linattn_verify.cli.progress import Display
 from linattn_verify.cli.tasks import Loaded, Tasks, load
 from linattn_verify.configs.errors import UsageError
+from linattn_verify.configs.kernels import CHECK
 from linattn_verify.configs.plan import Kind, Need, Plan
 from linattn_verify.configs.planning import build_plan, check_inject, prompt_scenario_names
 from linattn_verify.configs.profile import load_profile
@@ -35,22 +37,15 @@ from linattn_verify.configs.request import (
     parse_inject,
 )
 from linattn_verify.configs.strict import validated
+from linattn_verify.engine.kernel_messages import KernelsRequest
 from linattn_verify.engine.messages import Prepare, Prepared
 from linattn_verify.reports.document import Report
 from linattn_verify.reports.json_report import to_json, write_json
 from linattn_verify.reports.terminal import render, render_text
 from linattn_verify.traces.files import write_whole
+from linattn_verify.traces.kernels import KernelEvidence, read_kernels, write_kernels
 from linattn_verify.workloads import prompts as workload
 from linattn_verify.workloads.embedded import EMBEDDED
-
-
-class Printer(Console):
-    """A console whose reader may go away (`| head`): the run goes on, in silence."""
-
-    def on_broken_pipe(self) -> None:
-        """Instead of rich's way, which is to exit with 1: here that means FAIL."""
-        self.quiet = True
-        os.dup2(os.open(os.devnull, os.O_WRONLY), self.file.fileno())
 
 
 def run_command(options: dict[str, Any]) -> int:
@@ -59,6 +54,11 @@ def run_command(options: dict[str, Any]) -> int:
     out, force = options.pop("out"), options.pop("force")
     request = request_from(options)
     specs = checks_named(request.only, request.skip)
+    if all(Need.KERNELS in spec.needs for spec in specs):
+        raise UsageError(
+            f"--only {CHECK}: a run serves a model, and this check needs none. "
+            f"`linattn-verify {CHECK}` runs it alone."
+        )
     prompts = (
         workload.read_prompts(request.prompts) if request.prompts else workload.embedded_prompts()
     )
@@ -121,18 +121,24 @@ def _run(
     folder.write_json("request.json", request.model_dump(mode="json"))
     display = Display(console)
     pipeline = Pipeline(folder, display, model)
-    with display.live(), ThreadPoolExecutor(1) as background:
+    with display.live(), ThreadPoolExecutor(2) as background:
+        # Both processes are busy importing vLLM for as long: one of them on each core.
+        operators = start(KernelsRequest(), folder.path) if _with_kernels(specs) else None
         try:
+            reading = background.submit(operators.collect, TIMEOUT) if operators else None
             loading = background.submit(load, request) if _with_tasks(specs) else None
             ask = _prepare(request, model, prompts)
             prepared = pipeline.prepare(ask, request.profile.start_timeout)
             tasks = _collect(request, loading, pipeline, prepared)
             plan = _plan(request, specs, prepared, folder, prompts, tasks)
+            measured = _measured(reading, folder, display)
             digest = background.submit(_digest, prepared.model.path)
             requests = tasks.requests if tasks else {}
             pipeline.run(plan, request.profile, Work(prepared.token_ids, requests))
         finally:
             pipeline.close()
+            if operators:
+                operators.kill()  # its reader ends with it
             # A run that has measured nothing replaces nothing.
             folder.accept() if pipeline.measured() else folder.refuse()
         traces = pipeline.traces()
@@ -154,6 +160,7 @@ def _run(
                 task_requests={name: len(found) for name, found in requests.items()},
                 scores=scores,
                 min_score=request.min_score,
+                kernels=measured,
             )
             asked = tasks.asked(request) if tasks else ()
             report = assemble(request, specs, prepared, evidence, pipeline, digest.result(), asked)
@@ -195,7 +202,8 @@ def _plan(
 
 def _kinds(specs: tuple[CheckSpec, ...]) -> set[Kind]:
     # A check that names no kind of scenario, such as effective_config, is about every engine.
-    return {kind for spec in specs if not spec.tasks for kind in (spec.kinds or tuple(Kind))}
+    serving = (s for s in specs if not s.tasks and Need.KERNELS not in s.needs)
+    return {kind for spec in serving for kind in (spec.kinds or tuple(Kind))}
 
 
 def _needs(specs: tuple[CheckSpec, ...]) -> set[Need]:
@@ -204,6 +212,22 @@ def _needs(specs: tuple[CheckSpec, ...]) -> set[Need]:
 
 def _with_tasks(specs: tuple[CheckSpec, ...]) -> bool:
     return any(spec.tasks for spec in specs)
+
+
+def _with_kernels(specs: tuple[CheckSpec, ...]) -> bool:
+    return Need.KERNELS in _needs(specs)
+
+
+def _measured(
+    reading: "Future[KernelEvidence] | None", folder: RunFolder, display: Display
+) -> KernelEvidence | None:
+    """What the operators' process measured, written down before anything judges it. Waited for
+    before the engine serves: the two would slow each other down."""
+    if reading is None:
+        return None
+    with display.phase("wait for the operators' cases"):
+        write_kernels(folder.path, reading.result())
+    return read_kernels(folder.path)
 
 
 def _check_tasks(request: Request, specs: tuple[CheckSpec, ...]) -> None:

@@ -35,6 +35,8 @@ class Need(StrEnum):
 
     STATES = "states"
     """The states that layers hold where chunks and blocks end."""
+    KERNELS = "kernels"
+    """The engine's operators, measured without a model: nothing is served."""
     HYGIENE = "hygiene"
     """Every scenario once more, on memory that nobody may read, and in a small pool."""
 

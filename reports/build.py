@@ -7,6 +7,7 @@ from math import isfinite
 from os import PathLike, fspath
 
 from linattn_verify.checks.evidence import Evidence
+from linattn_verify.checks.kernel_paths import by_path, kernel_path
 from linattn_verify.checks.limits import tightest
 from linattn_verify.checks.result import (
     EXIT_CODES,
@@ -18,6 +19,8 @@ from linattn_verify.configs.plan import Scenario
 from linattn_verify.reports.document import (
     Check,
     Environment,
+    Kernels,
+    KernelsReport,
     Model,
     Phase,
     ProfileName,
@@ -28,6 +31,7 @@ from linattn_verify.reports.document import (
 )
 from linattn_verify.reports.headline import headline
 from linattn_verify.reports.settings import engine_section
+from linattn_verify.traces.kernels import KernelEvidence
 from linattn_verify.traces.outcome import Outcome, Status
 
 TOOL = "linattn-verify"
@@ -73,10 +77,46 @@ def build_report(
         engine=engine_section(evidence.engines),
         scenarios=scenarios,
         checks=checks,
+        kernels=_kernels(evidence.kernels) if evidence.kernels else None,
         environment=environment,
         phases=tuple(phases),
         notes=_notes(model, notes),
         run_folder=fspath(run_folder),
+    )
+
+
+def build_kernels_report(
+    *,
+    measured: KernelEvidence,
+    results: Sequence[CheckResult],
+    environment: Environment,
+    strict: bool,
+    run_folder: str | PathLike[str] | None = None,
+    notes: Iterable[str] = (),
+    created: datetime | None = None,
+) -> KernelsReport:
+    """The report on the engine's operators alone."""
+    checks = tuple(_check(result) for result in results)
+    verdict = overall(check.verdict for check in checks)
+    return KernelsReport(
+        tool=_tool(),
+        created=created or datetime.now(UTC).replace(microsecond=0),
+        verdict=verdict,
+        exit_code=EXIT_CODES[verdict],
+        headline=headline(verdict, checks, ()),
+        checks=checks,
+        kernels=_kernels(measured, strict),
+        environment=environment,
+        notes=tuple(notes),
+        run_folder=None if run_folder is None else fspath(run_folder),
+    )
+
+
+def _kernels(measured: KernelEvidence, strict: bool = False) -> Kernels:
+    return Kernels(
+        paths=tuple(kernel_path(rows, strict) for rows in by_path(measured.rows).values()),
+        kernel_path=measured.kernel_path,
+        seconds=measured.seconds,
     )
 
 

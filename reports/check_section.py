@@ -8,6 +8,7 @@ from rich.table import Table
 from rich.text import Text
 
 from linattn_verify.checks.result import Verdict
+from linattn_verify.configs.kernels import CHECK
 from linattn_verify.reports.document import Check, Report
 from linattn_verify.reports.ink import VERDICT_STYLES, Ink, indented
 from linattn_verify.reports.passed_table import left_out, margin, passed_table
@@ -45,8 +46,14 @@ def check_summary(report: Report, ink: Ink) -> Iterator[RenderableType]:
     yield from _with_messages(others, ink)
     if others and passed:
         yield Text("")
-    if passed:
-        yield from passed_table(passed, report.scenarios, ink)
+    elsewhere = [check for check in passed if check.name == CHECK]
+    rest = [check for check in passed if check.name != CHECK]
+    if rest:
+        yield from passed_table(rest, report.scenarios, ink)
+    if elsewhere:
+        style = VERDICT_STYLES[Verdict.PASS]
+        said = ink.plain(f" {CHECK}: {len(elsewhere)} operators and paths, in a table of their own")
+        yield Text.assemble((Verdict.PASS.value, style), said)
 
 
 def worst_first(checks: Sequence[Check]) -> list[Check]:

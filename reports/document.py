@@ -6,6 +6,7 @@ from pydantic import AwareDatetime, BeforeValidator, ConfigDict, Field, JsonValu
 
 from linattn_verify.checks.result import (
     Flip,
+    KernelPath,
     LimitOutcome,
     Parted,
     Proof,
@@ -262,6 +263,17 @@ class Environment(Document):
     """Environment variables that steer the engine."""
 
 
+class Kernels(Document):
+    """The engine's operators called one by one, and what every PASS among them was earned on."""
+
+    paths: tuple[KernelPath, ...]
+    """Every operator on every kernel path, those of other machines included."""
+    kernel_path: tuple[str, ...]
+    """Libraries loaded and instruction sets of the process that called them."""
+    seconds: float
+    """From that process's start to its end."""
+
+
 class Phase(Document):
     """A part of the run and its cost."""
 
@@ -299,6 +311,8 @@ class Report(Document):
     """Every planned scenario, in order."""
     checks: tuple[Check, ...]
     """Every answer, in the order of judging."""
+    kernels: Kernels | None = None
+    """The engine's operators; null where they were not called."""
     environment: Environment
     """What the run depended on."""
     phases: tuple[Phase, ...]
@@ -307,3 +321,30 @@ class Report(Document):
     """What the reader has to know beside the results."""
     run_folder: PathText
     """Folder that holds configuration, traces, logs and this report."""
+
+
+class KernelsReport(Document):
+    """Whether the engine's operators compute what was published, without a model."""
+
+    schema_version: int = SCHEMA_VERSION
+    """Version of this layout."""
+    tool: Tool
+    """The program that wrote the report."""
+    created: AwareDatetime
+    """When it was written."""
+    verdict: Verdict
+    """The worst answer."""
+    exit_code: int
+    """As of a run."""
+    headline: str
+    """What the verdict rests on, in one sentence."""
+    checks: tuple[Check, ...]
+    """An answer for every operator and path that counts."""
+    kernels: Kernels
+    """Every operator and path."""
+    environment: Environment
+    """What it depended on."""
+    notes: tuple[str, ...]
+    """What the reader has to know beside the results."""
+    run_folder: PathText | None
+    """Folder that holds every case and the log; null where none was asked for."""

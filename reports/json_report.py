@@ -6,7 +6,7 @@ from typing import Any
 
 from linattn_verify.configs.errors import UsageError
 from linattn_verify.configs.strict import validated
-from linattn_verify.reports.document import SCHEMA_VERSION, Report
+from linattn_verify.reports.document import SCHEMA_VERSION, Document, Report
 from linattn_verify.reports.schema import report_schema
 from linattn_verify.traces.files import write_whole
 
@@ -14,7 +14,7 @@ REPORT = "report.json"
 SCHEMA = "report.schema.json"
 
 
-def to_json(report: Report) -> str:
+def to_json(report: Document) -> str:
     """The report as strict JSON in ASCII: no NaN, no Infinity, no raw control character."""
     return _dump(report.model_dump(mode="json"))
 

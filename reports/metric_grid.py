@@ -5,11 +5,12 @@ from dataclasses import dataclass
 
 from linattn_verify.checks import cache_hygiene, state_equivalence
 from linattn_verify.checks.result import LimitOutcome
+from linattn_verify.configs.kernels import CHECK
 from linattn_verify.configs.legs import Leg
 from linattn_verify.configs.metrics import STATISTICS, Segment
 from linattn_verify.reports.document import Check, Report
 
-_NO_LOGPROBS = (cache_hygiene.NAME, state_equivalence.NAME)
+_NO_LOGPROBS = (cache_hygiene.NAME, state_equivalence.NAME, CHECK)
 """Checks whose numbers are told elsewhere: beside checks, and in the section on states."""
 _SEGMENTS = (Segment.FIRST, *(s for s in Segment if s is not Segment.FIRST))
 
@@ -60,7 +61,8 @@ def grids(metrics: Mapping[str, float | None], limits: Mapping[str, LimitOutcome
 
 
 def measured(report: Report) -> list[Check]:
-    """The checks that compare log-probabilities; what tasks have goes beside scores."""
+    """The checks that compare log-probabilities; what tasks and operators have goes
+    elsewhere."""
     found = (check for check in report.checks if check.name not in _NO_LOGPROBS)
     return [check for check in found if (check.metrics or check.limits) and not check.scores]
 

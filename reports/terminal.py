@@ -10,7 +10,7 @@ from linattn_verify.reports.check_section import (
     check_summary,
     verdict_panel,
 )
-from linattn_verify.reports.document import Report
+from linattn_verify.reports.document import KernelsReport, Report
 from linattn_verify.reports.facts_section import (
     cost_section,
     cost_summary,
@@ -20,6 +20,8 @@ from linattn_verify.reports.facts_section import (
     evidence_summary,
 )
 from linattn_verify.reports.ink import Ink
+from linattn_verify.reports.kernel_section import kernel_section, kernel_summary
+from linattn_verify.reports.kernels_page import kernels_page
 from linattn_verify.reports.metric_section import metric_section
 from linattn_verify.reports.metric_summary import metric_summary
 from linattn_verify.reports.proof_summary import proof_summary
@@ -40,6 +42,7 @@ FULL = (
     score_section,
     metric_section,
     worst_section,
+    kernel_section,
     proof_section,
     settings_section,
     environment_section,
@@ -56,6 +59,7 @@ COMPACT = (
     score_summary,
     metric_summary,
     worst_summary,
+    kernel_summary,
     proof_summary,
     settings_summary,
     environment_summary,
@@ -70,10 +74,24 @@ NARROWEST = 60
 def render(report: Report, console: Console, full: bool = False) -> None:
     """Print the report, in ASCII where the console's encoding has no more. The compact page has
     every check, score, statistic, limit and proof; the full one also every segment and flip."""
+    ink = _ink(console)
+    _print(_parts(report, ink, full), console, ink)
+
+
+def render_kernels(report: KernelsReport, console: Console) -> None:
+    """Print the report on the engine's operators alone."""
+    ink = _ink(console)
+    _print(kernels_page(report, ink), console, ink)
+
+
+def _ink(console: Console) -> Ink:
     width = max(console.width, NARROWEST)
-    ink = Ink(width=width, unicode=console.encoding.lower().startswith("utf"))
-    for part in _parts(report, ink, full):
-        console.print(part, highlight=False, markup=False, emoji=False, width=width)
+    return Ink(width=width, unicode=console.encoding.lower().startswith("utf"))
+
+
+def _print(parts: Iterator[RenderableType], console: Console, ink: Ink) -> None:
+    for part in parts:
+        console.print(part, highlight=False, markup=False, emoji=False, width=ink.width)
 
 
 def render_text(report: Report, width: int = 80) -> str:

@@ -16,7 +16,7 @@ OUTPUTS_ONLY = ("--skip", "cache_hygiene", "--skip", "state_equivalence", "--ski
 """Leaves out what does not compare outputs."""
 PROMPTS_ONLY = ("--model", "random", "--skip", "task_score", *OUTPUTS_ONLY)
 """Qwen3.5-0.8B's shape, which the trained model is not, and no task: what a run without a score
-costs."""
+costs. The operators are the same whatever is served."""
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,6 @@
 """Checks are found by name, once."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -8,13 +8,20 @@ from linattn_verify.checks.registry import CheckSpec, all_checks, check, checks_
 from linattn_verify.checks.result import CheckResult, Verdict
 from linattn_verify.configs.errors import UsageError
 from linattn_verify.configs.legs import Leg
-from linattn_verify.configs.plan import Kind
+from linattn_verify.configs.plan import Kind, Need
 
 if TYPE_CHECKING:
     from linattn_verify.checks.evidence import Evidence
     from tests.checks.conftest import World
 
-NAMES = ["chunked_prefill", "effective_config", "logprobs_close", "prefix_cache", "task_score"]
+NAMES = [
+    "chunked_prefill",
+    "effective_config",
+    "kernels",
+    "logprobs_close",
+    "prefix_cache",
+    "task_score",
+]
 
 
 def test_every_check_says_what_it_is_for_and_what_it_cannot_see() -> None:
@@ -36,7 +43,7 @@ def test_a_second_check_of_the_same_name_raises() -> None:
 
 
 def test_skipping_leaves_the_others() -> None:
-    assert [s.name for s in checks_named(skip=["logprobs_close"])] == [*NAMES[:2], *NAMES[3:]]
+    assert [s.name for s in checks_named(skip=["logprobs_close"])] == [*NAMES[:3], *NAMES[4:]]
 
 
 @pytest.mark.parametrize("where", ["only", "skip"])
@@ -56,11 +63,18 @@ def test_the_planner_can_tell_the_checks_of_tasks() -> None:
     assert [s.kinds for s in all_checks() if s.tasks] == [()]
 
 
-def raising(kinds: tuple[Kind, ...], tasks: bool = False) -> CheckSpec:
+def test_one_check_is_about_operators_and_needs_nothing_served() -> None:
+    found = [s for s in all_checks() if Need.KERNELS in s.needs]
+    assert [(s.name, s.kinds, s.legs) for s in found] == [("kernels", (), ())]
+
+
+def raising(
+    kinds: tuple[Kind, ...], tasks: bool = False, needs: tuple[Need, ...] = ()
+) -> CheckSpec:
     def broken(evidence: "Evidence") -> list[CheckResult]:
         raise KeyError("column")
 
-    return CheckSpec("broken", "f", "b", kinds, (), tasks, (), broken)
+    return CheckSpec("broken", "f", "b", kinds, (), tasks, needs, broken)
 
 
 def test_a_check_that_raises_is_an_error_and_stops_no_other(world: "World") -> None:
@@ -71,9 +85,17 @@ def test_a_check_that_raises_is_an_error_and_stops_no_other(world: "World") -> N
     assert [r.verdict for r in others] == [Verdict.PASS, Verdict.PASS]
 
 
-@pytest.mark.parametrize(("tasks", "whole"), [(False, "every engine"), (True, "every task")])
+@pytest.mark.parametrize(
+    ("about", "whole"),
+    [
+        ({}, "every engine"),
+        ({"tasks": True}, "every task"),
+        ({"needs": (Need.KERNELS,)}, "every operator"),
+    ],
+    ids=["engines", "tasks", "operators"],
+)
 def test_a_check_of_the_whole_run_says_so_where_it_raises(
-    world: "World", tasks: bool, whole: str
+    world: "World", about: dict[str, Any], whole: str
 ) -> None:
-    (result,) = run_checks([raising((), tasks)], world.evidence())
+    (result,) = run_checks([raising((), **about)], world.evidence())
     assert (result.verdict, result.scenario) == (Verdict.ERROR, whole)

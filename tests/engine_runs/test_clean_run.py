@@ -31,7 +31,9 @@ def test_every_check_answers_for_every_scenario_that_it_is_about(clean_run: Invo
     expected |= {("state_equivalence", s) for s in SCENARIOS}
     hygiene = ("full", "chunked@100-tight", "cold", "warm", "cold-tight")
     expected |= {("cache_hygiene", f"{s}-nan") for s in hygiene}
-    assert set(clean_run.verdicts()) == expected
+    found = set(clean_run.verdicts())
+    assert {check for check, _ in found - expected} == {"kernels"}
+    assert found >= expected
 
 
 def test_report_json_holds_to_the_schema_beside_it(clean_run: Invocation) -> None:
