@@ -8,13 +8,16 @@ from linattn_verify.checks.registry import CheckSpec, all_checks, check, checks_
 from linattn_verify.checks.result import CheckResult, Verdict
 from linattn_verify.configs.errors import UsageError
 from linattn_verify.configs.legs import Leg
-from linattn_verify.configs.plan import Kind
+from linattn_verify.configs.plan import Kind, Need
 
 if TYPE_CHECKING:
     from linattn_verify.checks.evidence import Evidence
-    from tests.checks.conftest import World
+    from tests.checks.world import World
 
-NAMES = ["chunked_prefill", "effective_config", "logprobs_close", "prefix_cache", "task_score"]
+NAMES = [
+    *("cache_hygiene", "chunked_prefill", "effective_config", "logprobs_close", "prefix_cache"),
+    *("state_equivalence", "task_score"),
+]
 
 
 def test_every_check_says_what_it_is_for_and_what_it_cannot_see() -> None:
@@ -29,6 +32,11 @@ def test_the_planner_can_read_scenarios_and_legs() -> None:
     assert spec.legs == (Leg.PROMPT, Leg.DECODE, Leg.CUT)
 
 
+def test_the_planner_can_read_what_a_check_needs_beside_scenarios() -> None:
+    needs = {s.name: s.needs for s in all_checks() if s.needs}
+    assert needs == {"cache_hygiene": (Need.HYGIENE,), "state_equivalence": (Need.STATES,)}
+
+
 def test_a_second_check_of_the_same_name_raises() -> None:
     all_checks()
     with pytest.raises(ValueError, match="'prefix_cache' is defined twice"):
@@ -36,7 +44,7 @@ def test_a_second_check_of_the_same_name_raises() -> None:
 
 
 def test_skipping_leaves_the_others() -> None:
-    assert [s.name for s in checks_named(skip=["logprobs_close"])] == [*NAMES[:2], *NAMES[3:]]
+    assert [s.name for s in checks_named(skip=["logprobs_close"])] == [*NAMES[:3], *NAMES[4:]]
 
 
 @pytest.mark.parametrize("where", ["only", "skip"])
@@ -64,7 +72,7 @@ def raising(kinds: tuple[Kind, ...], tasks: bool = False) -> CheckSpec:
 
 
 def test_a_check_that_raises_is_an_error_and_stops_no_other(world: "World") -> None:
-    specs = (raising((Kind.WARM,)), *checks_named(NAMES[1:2]))
+    specs = (raising((Kind.WARM,)), *checks_named(["effective_config"]))
     first, *others = run_checks(specs, world.evidence())
     assert (first.verdict, first.scenario) == (Verdict.ERROR, "warm")
     assert "KeyError: 'column'" in first.message
