@@ -2,12 +2,13 @@
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any
 
 from linattn_verify.checks.evidence import Evidence
+from linattn_verify.checks.registry import checks_named
+from linattn_verify.checks.result import CheckResult
 from linattn_verify.configs.asides import with_hygiene, with_states
 from linattn_verify.configs.legs import Leg
-from linattn_verify.configs.plan import EnginePlan, Kind, Memory, Plan, Scenario
+from linattn_verify.configs.plan import Kind, Memory, Plan, Scenario
 from linattn_verify.configs.profile import Limit
 from linattn_verify.traces.schema import Filled, RequestRecord, Slice
 from linattn_verify.traces.states import Moment, Part
@@ -57,6 +58,24 @@ class AsideWorld(World):
         read = {name: frame(rows) for name, rows in self.states.items()}
         return replace(super().evidence(), states=read, linear_attention=self.linear_attention)
 
+    def judge_states(self, scenario: str) -> CheckResult:
+        """What `judge` says of a scenario's states, without the time that the others' take."""
+        (spec,) = checks_named(["state_equivalence"])
+        evidence = self.evidence()
+        engines = [
+            engine.model_copy(
+                update={
+                    "scenarios": tuple(
+                        s.model_copy(update={"states": s.name == scenario})
+                        for s in engine.scenarios
+                    )
+                }
+            )
+            for engine in self.plan.engines
+        ]
+        (result,) = spec.run(replace(evidence, plan=Plan(engines=tuple(engines))))
+        return result
+
     def found(
         self, scenario: str, moment: Moment, request: int, position: int, edge: int | None = None
     ) -> list[Row]:
@@ -87,38 +106,6 @@ class AsideWorld(World):
             if (r["index"], r["part"], r["rank"]) == (index, part.value, rank)
         ]
         return row
-
-    def change_plan(self, scenario: str, **fields: Any) -> None:
-        """Replace fields of one planned scenario."""
-        self.plan = Plan(
-            engines=tuple(
-                engine.model_copy(
-                    update={
-                        "scenarios": tuple(
-                            s.model_copy(update=fields) if s.name == scenario else s
-                            for s in engine.scenarios
-                        )
-                    }
-                )
-                for engine in self.plan.engines
-            )
-        )
-
-    def without(self, *scenarios: str) -> None:
-        """Take scenarios out of the plan, and what they left."""
-        self.plan = Plan(
-            engines=tuple(
-                EnginePlan(
-                    name=engine.name,
-                    requested=engine.requested,
-                    scenarios=tuple(s for s in engine.scenarios if s.name not in scenarios),
-                )
-                for engine in self.plan.engines
-            )
-        )
-        for name in scenarios:
-            del self.outcomes[name]
-            self.states.pop(name, None)
 
     def _serve(self, scenario: Scenario, engine: str) -> None:
         super()._serve(scenario, engine)

@@ -45,7 +45,9 @@ def state_row(
 
 def held(row: Row, numbers: Any, dtype: str = "float32") -> Row:
     """The row with these numbers in it."""
-    data = np.asarray(numbers, dtype=dtype).tobytes()
+    data = np.asarray(numbers, dtype="float32" if dtype == "bfloat16" else dtype).tobytes()
+    if dtype == "bfloat16":  # the upper half of a float32
+        data = (np.frombuffer(data, dtype=np.uint32) >> 16).astype(np.uint16).tobytes()
     with np.errstate(invalid="ignore"):
         norm = float(np.linalg.norm(np.asarray(numbers, dtype=float)))
     digest = hashlib.blake2b(data, digest_size=16).hexdigest()
