@@ -1,5 +1,6 @@
 """Scenarios that are there for one check alone: which, where, and what they are compared with."""
 
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
@@ -20,7 +21,7 @@ FIRST = (Leg.PROMPT, Leg.DECODE)
 def plan_of(
     needs: tuple[Need, ...],
     kinds: tuple[Kind, ...] = KINDS,
-    inject: dict[str, tuple[str, ...]] | None = None,
+    inject: Mapping[str, tuple[str, ...]] | None = None,
     **changes: Any,
 ) -> Plan:
     asked = request(profile(**changes), inject=inject or {})

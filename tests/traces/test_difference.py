@@ -11,7 +11,7 @@ from linattn_verify.traces.difference import Difference, first_difference, non_f
 from linattn_verify.traces.store import frame_of
 
 Row = dict[str, object]
-CACHED: Row = {
+CACHED: dict[str, Any] = {
     **{"logprob": None, "rank": None, "top_tokens": [], "top_logprobs": []},
     **{"step": None, "chunk": None, "edge_distance": None, "cached": True},
 }
