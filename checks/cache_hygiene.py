@@ -97,8 +97,10 @@ def _verdict(pair: Pair, difference: Difference | None, rows: int, bad: int) -> 
         return Verdict.FAIL, _differs(pair, difference, record)
     if bad:
         return Verdict.FAIL, f"NaN or infinity at {bad} positions, on zeroed memory too"
-    if not rows:
-        return Verdict.VACUOUS, "the trace has no row to compare"
+    there = set(pair.candidate.rows["leg"])
+    missing = [leg for leg in pair.scenario.legs if leg.value not in there]
+    if missing or not rows:
+        return Verdict.VACUOUS, f"nothing was compared in: {', '.join(missing) or 'any leg'}"
     said = f"{rows:,} rows the same, bit for bit"
     if pair.scenario.tight:
         said += f"; {record.allocated_blocks} blocks handed out from {record.pool_blocks}"

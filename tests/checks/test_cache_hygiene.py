@@ -221,7 +221,17 @@ def test_a_trace_without_rows_is_vacuous(whole: AsideWorld) -> None:
     result = judged(whole, "full-nan")
     assert (result.verdict, result.message) == (
         Verdict.VACUOUS,
-        "the trace has no row to compare",
+        "nothing was compared in: prompt, decode, free",
+    )
+
+
+def test_a_leg_that_the_twin_has_not_is_not_passed_over(whole: AsideWorld) -> None:
+    kept = [row for row in whole.rows["chunked@7-nan"] if row["leg"] != "decode"]
+    whole.rows["chunked@7-nan"] = kept
+    result = judged(whole, "chunked@7-nan")
+    assert (result.verdict, result.message) == (
+        Verdict.VACUOUS,
+        "nothing was compared in: decode",
     )
 
 
