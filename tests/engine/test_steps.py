@@ -123,6 +123,10 @@ def test_a_step_knows_whose_state_is_where_and_what_it_has_seen(step: Any) -> No
     ]
 
 
+def test_restored_is_what_is_new_and_has_been_computed(step: Any) -> None:
+    assert step.restored == {"a"}  # c begins, b has been here before
+
+
 def test_a_state_is_the_engines_own_memory(step: Any) -> None:
     step.held[0].state(1).fill_(7)
     context = step.runner.compilation_config.static_forward_context
