@@ -15,7 +15,14 @@ and reads whose result is thrown away, which do no harm.
 """
 
 from linattn_verify.checks.evidence import Evidence
-from linattn_verify.checks.judging import Pair, prompt_name, refusal, result_of, unproven
+from linattn_verify.checks.judging import (
+    Pair,
+    ended_badly,
+    prompt_name,
+    refusal,
+    result_of,
+    unproven,
+)
 from linattn_verify.checks.limits import judge_limit
 from linattn_verify.checks.registry import check
 from linattn_verify.checks.result import CheckResult, Verdict
@@ -53,12 +60,22 @@ def cache_hygiene(evidence: Evidence) -> list[CheckResult]:
 
 
 def _answer(evidence: Evidence, twin: Scenario) -> CheckResult:
-    refused = refusal(evidence, twin) or (twin.after and unproven(evidence, (twin.after,)))
+    refused = refusal(evidence, twin) or _cache_unproven(evidence, twin)
     if refused:
         return result_of(NAME, twin, *refused)
     assert twin.reference is not None
     traces = evidence.traces
     return _judge(Pair(NAME, evidence, twin, traces[twin.name], traces[twin.reference]))
+
+
+def _cache_unproven(evidence: Evidence, twin: Scenario) -> tuple[Verdict, str] | None:
+    """VACUOUS where the twin goes on in a cache of which it is not proven how it was filled."""
+    if twin.after is None:
+        return None
+    ended = ended_badly(evidence, twin.after)
+    if ended is not None:
+        return Verdict.VACUOUS, f"{twin.after} {ended[0]}: {ended[1]}"
+    return unproven(evidence, (twin.after,))
 
 
 def _judge(pair: Pair) -> CheckResult:
@@ -80,8 +97,10 @@ def _verdict(pair: Pair, difference: Difference | None, rows: int, bad: int) -> 
         return Verdict.FAIL, _differs(pair, difference, record)
     if bad:
         return Verdict.FAIL, f"NaN or infinity at {bad} positions, on zeroed memory too"
-    if not rows:
-        return Verdict.VACUOUS, "the trace has no row to compare"
+    there = set(pair.candidate.rows["leg"])
+    missing = [leg for leg in pair.scenario.legs if leg.value not in there]
+    if missing or not rows:
+        return Verdict.VACUOUS, f"nothing was compared in: {', '.join(missing) or 'any leg'}"
     said = f"{rows:,} rows the same, bit for bit"
     if pair.scenario.tight:
         said += f"; {record.allocated_blocks} blocks handed out from {record.pool_blocks}"
@@ -89,8 +108,7 @@ def _verdict(pair: Pair, difference: Difference | None, rows: int, bad: int) -> 
 
 
 def _differs(pair: Pair, difference: Difference, record: TraceRecord) -> str:
-    value = difference.candidate_logprob
-    what = "NaN" if value is None else f"{value:.4g} in place of {difference.reference_logprob}"
+    what = _what(difference)
     place = f"{prompt_name(pair.evidence, difference.request)} position {difference.position}"
     where = f"{difference.leg} leg, {place} (chunk {difference.chunk})"
     kinds = " and ".join(record.suspects)
@@ -105,6 +123,17 @@ def _differs(pair: Pair, difference: Difference, record: TraceRecord) -> str:
         f"{what} first at {where}; {difference.rows:,} of {difference.compared:,} rows differ, "
         f"{difference.nan:,} hold NaN; {rests}"
     )
+
+
+def _what(difference: Difference) -> str:
+    """Nine digits tell any two float32 apart."""
+    reference, candidate = difference.reference_logprob, difference.candidate_logprob
+    if candidate is None:
+        return "NaN" if difference.nan else "nothing"
+    if candidate == reference:
+        return "another token, rank or alternative"
+    before = "nothing" if reference is None else f"{reference:.9g}"
+    return f"{candidate:.9g} in place of {before}"
 
 
 def _blocks(record: TraceRecord) -> dict[str, int]:

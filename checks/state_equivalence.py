@@ -12,33 +12,21 @@ What it cannot see: a fault that single-step prefill shares; states at positions
 a state that is right and then misread by the step that follows, until that step ends.
 """
 
-import math
-from typing import Any
-
 import pandas as pd
 
 from linattn_verify.checks.evidence import Evidence
-from linattn_verify.checks.judging import class_limits, prompt_name, refusal, result_of
-from linattn_verify.checks.limits import broken, described, judge_limit, tightest
+from linattn_verify.checks.judging import refusal, result_of
+from linattn_verify.checks.limits import described, finite, tightest
+from linattn_verify.checks.parted import errors_by_place, first_parted
 from linattn_verify.checks.registry import check
-from linattn_verify.checks.result import (
-    CheckResult,
-    How,
-    LimitOutcome,
-    Parted,
-    StateErrors,
-    Verdict,
-)
+from linattn_verify.checks.result import CheckResult, LimitOutcome, Verdict
+from linattn_verify.checks.state_limits import CHANGED, judge_states, largest_errors
 from linattn_verify.checks.states import Carried, Equivalence, carried, equivalence
 from linattn_verify.configs.asides import PREFIXES
-from linattn_verify.configs.metrics import STATE_METRICS
 from linattn_verify.configs.plan import Kind, Need, Scenario
-from linattn_verify.traces.states import Part
 
 NAME = "state_equivalence"
 KINDS = (Kind.FULL, Kind.CHUNKED, Kind.COLD, Kind.WARM)
-CHANGED = "states_changed_between_steps"
-_UNIT_ROUNDOFF = {"bfloat16": 2.0**-8, "float16": 2.0**-11, "float32": 2.0**-24}
 
 
 @check(
@@ -93,54 +81,37 @@ def _saved(evidence: Evidence, scenario: Scenario) -> pd.DataFrame | None:
 def _judged(
     evidence: Evidence, scenario: Scenario, found: Equivalence, between: Carried
 ) -> CheckResult:
-    limits, no_limits = _limits(evidence, scenario, found)
-    metrics = {f"{part}.error": _worst(found, part) for part in _parts(found)}
-    changed = between.rows[~between.rows["same"]]
-    outcomes = {
-        CHANGED: judge_limit(float(len(changed)), 0.0, "rule of the check"),
-        **{
-            f"{part}.error": judge_limit(metrics[f"{part}.error"], limit, origin)
-            for part, (limit, origin) in limits.items()
-        },
-    }
-    parted = _parted(evidence, between.rows, found, outcomes)
-    verdict, message = _verdict(evidence, scenario, found, between, outcomes, parted, no_limits)
+    outcomes, no_limits = judge_states(evidence, scenario, found, between)
+    parted = first_parted(evidence, between.rows, found, outcomes)
+    if parted is not None:
+        verdict, message = Verdict.FAIL, parted.detail
+    elif nothing := _nothing(evidence, scenario, found, between):
+        verdict, message = Verdict.VACUOUS, nothing
+    elif no_limits:
+        verdict, message = Verdict.VACUOUS, no_limits
+    else:
+        verdict, message = Verdict.PASS, _passed(found, between, outcomes)
     return result_of(
         NAME,
         scenario,
         verdict,
         message,
-        metrics={k: v for k, v in metrics.items() if math.isfinite(v)},
+        metrics=finite(largest_errors(found)),
         limits=outcomes,
         counts=state_counts(found, between),
         parted=parted,
-        states=_errors(evidence, found),
+        states=errors_by_place(evidence, found),
     )
 
 
-def _verdict(
-    evidence: Evidence,
-    scenario: Scenario,
-    found: Equivalence,
-    between: Carried,
-    outcomes: dict[str, LimitOutcome],
-    parted: Parted | None,
-    no_limits: str,
-) -> tuple[Verdict, str]:
-    if parted is not None:
-        return Verdict.FAIL, parted.detail
-    nothing = _nothing(evidence, scenario, found, between)
-    if nothing:
-        return Verdict.VACUOUS, nothing
-    judged = {name: o for name, o in outcomes.items() if name != CHANGED}
-    if not judged:
-        return Verdict.VACUOUS, no_limits
+def _passed(found: Equivalence, between: Carried, outcomes: dict[str, LimitOutcome]) -> str:
+    judged = {name: outcome for name, outcome in outcomes.items() if name != CHANGED}
     tight = tightest(judged) or ""
     restored = int(between.rows["restored"].sum())
     steps = len(between.rows) - restored
     said = f"{len(found.rows)} states within rounding, {described(tight, judged[tight])}"
     said += f"; {steps} found bit for bit as the step before had left them"
-    return Verdict.PASS, said + (f", {restored} as they were saved" if restored else "")
+    return said + (f", {restored} as they were saved" if restored else "")
 
 
 def _nothing(
@@ -153,6 +124,8 @@ def _nothing(
             f"prefilled, {found.without_numbers} beyond states.gib of the profile"
         )
     if scenario.kind is Kind.WARM and not between.rows["restored"].any():
+        if between.unmatched:
+            return f"{between.unmatched} states were found that nobody was seen to save or leave"
         return "no restored state was read: use prompts longer than a block"
     if scenario.kind is Kind.CHUNKED:
         places = set(zip(between.rows["request"], between.rows["position"], strict=True))
@@ -165,120 +138,6 @@ def _edges(evidence: Evidence, scenario: Scenario) -> set[tuple[int, int]]:
     """(request, position) of every chunk edge, from the scheduler's record."""
     records = evidence.traces[scenario.name].record.requests
     return {(r.request, part.start) for r in records for part in r.prefill() if part.start}
-
-
-def _limits(
-    evidence: Evidence, scenario: Scenario, found: Equivalence
-) -> tuple[dict[Part, tuple[float, str]], str]:
-    """Limit and origin by part. A state kept in a coarser dtype than the activations is given the
-    rounding of its own."""
-    trace = evidence.traces[scenario.name].record
-    limits, no_limits = class_limits(evidence, trace.engine)
-    named = {part: limits.get(STATE_METRICS[part]) for part in _parts(found)}
-    missing = [part for part, limit in named.items() if limit is None]
-    if missing:
-        return {}, no_limits or f"the profile has no limit {STATE_METRICS[missing[0]]}"
-    scaled: dict[Part, tuple[float, str]] = {}
-    for part, limit in named.items():
-        assert limit is not None
-        own = {str(d) for d in found.rows.loc[found.rows["part"] == part.value, "dtype"]}
-        factor = max(1.0, *(_coarser(dtype, trace.logits_dtype) for dtype in own))
-        times = f", times {factor:.3g} for states in {', '.join(sorted(own))}"
-        scaled[part] = (limit.limit * factor, limit.origin + (times if factor > 1 else ""))
-    return scaled, ""
-
-
-def _coarser(state: str, activations: str) -> float:
-    """How much more a state's dtype rounds than the activations'."""
-    unknown = _UNIT_ROUNDOFF["float32"]
-    return _UNIT_ROUNDOFF.get(state, unknown) / _UNIT_ROUNDOFF.get(activations, unknown)
-
-
-def _parts(found: Equivalence) -> list[Part]:
-    return [part for part in Part if (found.rows["part"] == part.value).any()]
-
-
-def _worst(found: Equivalence, part: Part) -> float:
-    return float(found.rows.loc[found.rows["part"] == part.value, "error"].max())
-
-
-def _parted(
-    evidence: Evidence,
-    between: pd.DataFrame,
-    found: Equivalence,
-    outcomes: dict[str, LimitOutcome],
-) -> Parted | None:
-    """Where the states first part: what a step found is exact, so it comes before an error that
-    only a limit tells from rounding."""
-    changed = between[~between["same"]]
-    if len(changed):
-        row = changed.iloc[0].to_dict()
-        how: How = "not restored" if row["restored"] else "not carried"
-        return _place(evidence, row, how, None, _changed(row), _tally(changed, between))
-    if not broken({k: o for k, o in outcomes.items() if k != CHANGED}):
-        return None
-    limit = found.rows["part"].map(lambda part: outcomes[f"{part}.error"].limit)
-    beyond = found.rows[~(found.rows["error"] <= limit)]
-    row = beyond.iloc[0].to_dict()
-    error = float(row["error"])
-    outcome = outcomes[f"{row['part']}.error"]
-    size = f"relative error {error:.3g}" if math.isfinite(error) else "NaN or infinity"
-    seen = f"{size} (limit {outcome.limit:.3g})"
-    known = error if math.isfinite(error) else None
-    return _place(evidence, row, "differs", known, seen, _tally(beyond, found.rows))
-
-
-def _changed(row: dict[Any, Any]) -> str:
-    """What the step found in place of what was left."""
-    now, before = float(row["norm"]), float(row["norm_left"])
-    what = f"another state (norm {now:.3g}, left with {before:.3g})"
-    if now == 0:
-        what = "zeros"
-    elif not math.isfinite(now):
-        what = "NaN or infinity"
-    return f"the step found {what}"
-
-
-def _tally(hit: pd.DataFrame, among: pd.DataFrame) -> str:
-    """How many states of each part are hit, and in how many layers."""
-    counts, of = hit["part"].value_counts(), among["part"].value_counts()
-    said = [f"{int(counts.get(part, 0))} of {n} {part}" for part, n in sorted(of.items())]
-    layers = f"{hit['index'].nunique()} of {among['index'].nunique()} layers"
-    return f"{' and '.join(said)} states are wrong, in {layers}"
-
-
-def _place(
-    evidence: Evidence,
-    row: dict[Any, Any],
-    how: How,
-    error: float | None,
-    seen: str,
-    spread: str,
-) -> Parted:
-    request, position = int(row["request"]), int(row["position"])
-    edge, index = int(row["edge"]), int(row["index"])
-    prompt = prompt_name(evidence, request)
-    at = f"edge {edge}" if edge else "restored from the cache"
-    words = {"not carried": "state not carried", "not restored": "state not restored"}
-    said = (
-        f"{words.get(how, 'state differs')} first at token {position} of {prompt} ({at}), layer "
-        f"{index} ({row['layer']}), {row['part']}: {seen}; {spread}"
-    )
-    return Parted(
-        how=how,
-        request=request,
-        prompt=prompt,
-        position=position,
-        edge=edge,
-        layer=str(row["layer"]),
-        index=index,
-        kind=str(row["kind"]),
-        part=str(row["part"]),
-        error=error,
-        found=seen,
-        spread=spread,
-        detail=said,
-    )
 
 
 def state_counts(found: Equivalence, between: Carried) -> dict[str, int]:
@@ -296,24 +155,3 @@ def state_counts(found: Equivalence, between: Carried) -> dict[str, int]:
         "states_restored_changed": int((restored & changed).sum()),
         "states_found_unknown": between.unmatched,
     }
-
-
-def _errors(evidence: Evidence, found: Equivalence) -> tuple[StateErrors, ...]:
-    """The relative error of every layer, by request, position and part."""
-    places: dict[tuple[int, int, int, str], dict[str, float]] = {}
-    for row in found.rows.to_dict("records"):
-        key = int(row["request"]), int(row["position"]), int(row["edge"]), str(row["part"])
-        layers = places.setdefault(key, {})
-        layer, error = str(row["layer"]), float(row["error"])
-        layers[layer] = max(error, layers.get(layer, 0.0))
-    return tuple(
-        StateErrors(
-            request=request,
-            prompt=prompt_name(evidence, request),
-            position=position,
-            edge=edge,
-            part=part,
-            by_layer={k: v if math.isfinite(v) else None for k, v in layers.items()},
-        )
-        for (request, position, edge, part), layers in sorted(places.items())
-    )

@@ -29,7 +29,7 @@ class StateReader:
 
     def begin(self, most_bytes: int) -> None:
         """Read from now on; `most_bytes` of state are kept."""
-        self.active, self.bytes_left = True, most_bytes
+        self.active, self.bytes_left, self.rows = True, most_bytes, []
         self._steps.clear()
         self._wanted.clear()
 
@@ -50,15 +50,14 @@ class StateReader:
 
     def after(self, step: Step) -> None:
         """Keep what the step left."""
-        wanted = set()
         for request_id in dict.fromkeys(held.request_id for held in step.held):
             self._steps[request_id] = self._steps.get(request_id, 0) + 1
+            self._wanted.discard(request_id)
         for held in step.held:
             label = _label(step, held)
             if label is not None and self._is_an_edge(step, held):
-                wanted.add(held.request_id)
+                self._wanted.add(held.request_id)
                 self._keep(held, label, held.start + held.tokens, Moment.LEFT)
-        self._wanted = wanted
 
     def _is_an_edge(self, step: Step, held: Held) -> bool:
         count, end = self._steps[held.request_id], held.start + held.tokens

@@ -6,7 +6,8 @@ from rich.console import RenderableType
 from rich.text import Text
 
 from linattn_verify.checks.result import Parted
-from linattn_verify.checks.state_equivalence import CHANGED, NAME
+from linattn_verify.checks.state_equivalence import NAME
+from linattn_verify.checks.state_limits import CHANGED
 from linattn_verify.reports.check_section import worst_first
 from linattn_verify.reports.document import Check, Report
 from linattn_verify.reports.ink import Ink, indented

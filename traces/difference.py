@@ -31,6 +31,8 @@ class Difference:
 def first_difference(reference: pd.DataFrame, candidate: pd.DataFrame) -> Difference | None:
     """The first row in which the candidate differs in any bit, in the order of request,
     position and leg; None where there is none. Of the reference only the candidate's legs count."""
+    if candidate.empty:  # nor has pandas 3 an outer join of nothing with nothing
+        return None
     of = reference[reference["leg"].isin(set(candidate["leg"]))]
     both = of.merge(candidate, on=_KEY, how="outer", suffixes=("_r", "_c"), indicator=True)
     differs = (both["_merge"] != "both").to_numpy() | ~_equal_bits(both, "logprob")

@@ -12,17 +12,19 @@ from linattn_verify.configs.legs import Leg
 from linattn_verify.configs.plan import Plan
 
 if TYPE_CHECKING:
-    from tests.checks.conftest import World
+    from tests.checks.aside_world import AsideWorld
     from tests.checks.task_world import TaskWorld
+    from tests.checks.world import World
 
 PAIRS = [
     *(("chunked_prefill", "chunked@7"), ("prefix_cache", "cold"), ("prefix_cache", "warm")),
     *(("prefix_cache", "warm-2"), ("logprobs_close", "chunked@7"), ("logprobs_close", "cold")),
     *(("logprobs_close", "warm"), ("logprobs_close", "warm-2")),
     *(("effective_config", "plain"), ("effective_config", "cache")),
+    *(("state_equivalence", name) for name in ("full", "chunked@7", "cold", "warm", "warm-2")),
+    *(("cache_hygiene", f"{name}-nan") for name in ("full", "chunked@7", "cold", "warm")),
+    *(("cache_hygiene", f"{name}-tight-nan") for name in ("chunked@7", "cold")),
 ]
-
-
 TASK_PAIRS = [
     ("task_score", f"gsm8k/{name}") for name in ("full", "chunked@7", "cold", "warm", "warm-2")
 ]
@@ -35,18 +37,18 @@ def verdicts(evidence: Evidence) -> dict[tuple[str, str], Verdict]:
     return found
 
 
-def test_every_planned_question_is_answered_with_pass(world: "World") -> None:
-    found = verdicts(world.evidence())
+def test_every_planned_question_is_answered_with_pass(whole: "AsideWorld") -> None:
+    found = verdicts(whole.evidence())
     assert found.pop(("task_score", "every task")) is Verdict.VACUOUS
     assert found.pop(("kernels", "every operator")) is Verdict.VACUOUS
     assert found == dict.fromkeys(PAIRS, Verdict.PASS)
 
 
 def test_tasks_are_judged_by_their_own_check_and_prompts_by_theirs(
-    world: "World", tasks: "TaskWorld"
+    whole: "AsideWorld", tasks: "TaskWorld"
 ) -> None:
     """Both in one run, in the same engines: every check keeps to its scenarios."""
-    prompts, asked = world.evidence(), tasks.evidence()
+    prompts, asked = whole.evidence(), tasks.evidence()
     engines = zip(prompts.plan.engines, asked.plan.engines, strict=True)
     both = [a.model_copy(update={"scenarios": a.scenarios + b.scenarios}) for a, b in engines]
     evidence = replace(
@@ -73,7 +75,12 @@ def test_without_a_prompt_scenario_only_the_task_is_judged(tasks: "TaskWorld") -
         *(("effective_config", "plain"), ("effective_config", "cache")),
         *TASK_PAIRS,
     ]
-    assert found["chunked_prefill", "chunked"] is Verdict.VACUOUS
+    for pair in (
+        ("chunked_prefill", "chunked"),
+        ("state_equivalence", "prefixes"),
+        ("cache_hygiene", "every scenario"),
+    ):
+        assert found[pair] is Verdict.VACUOUS
 
 
 def test_chunked_prefill_compares_every_position(world: "World") -> None:

@@ -10,7 +10,7 @@ from linattn_verify.checks.settings import compare_settings
 from linattn_verify.traces.outcome import Status
 
 if TYPE_CHECKING:
-    from tests.checks.conftest import World
+    from tests.checks.world import World
 
 
 def judged(world: "World", requested: dict[str, Any], resolved: dict[str, Any]) -> CheckResult:

@@ -10,7 +10,7 @@ from linattn_verify.traces.guard import Did, Guard
 from linattn_verify.traces.observed import Compiled, LayerGroup, Observed
 
 if TYPE_CHECKING:
-    from tests.checks.conftest import World
+    from tests.checks.world import World
 
 REQUESTED: dict[str, Any] = {
     "enable_prefix_caching": True,

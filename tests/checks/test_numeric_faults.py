@@ -9,7 +9,7 @@ from linattn_verify.checks.result import CheckResult, Verdict
 from linattn_verify.configs.legs import Leg
 
 if TYPE_CHECKING:
-    from tests.checks.conftest import World
+    from tests.checks.world import World
 
 CHUNKED = ("chunked_prefill", "chunked@7")
 

@@ -12,15 +12,11 @@ from linattn_verify.configs.plan import Kind, Need
 
 if TYPE_CHECKING:
     from linattn_verify.checks.evidence import Evidence
-    from tests.checks.conftest import World
+    from tests.checks.world import World
 
 NAMES = [
-    "chunked_prefill",
-    "effective_config",
-    "kernels",
-    "logprobs_close",
-    "prefix_cache",
-    "task_score",
+    *("cache_hygiene", "chunked_prefill", "effective_config", "kernels", "logprobs_close"),
+    *("prefix_cache", "state_equivalence", "task_score"),
 ]
 
 
@@ -36,6 +32,15 @@ def test_the_planner_can_read_scenarios_and_legs() -> None:
     assert spec.legs == (Leg.PROMPT, Leg.DECODE, Leg.CUT)
 
 
+def test_the_planner_can_read_what_a_check_needs_beside_scenarios() -> None:
+    needs = {s.name: s.needs for s in all_checks() if s.needs}
+    assert needs == {
+        "cache_hygiene": (Need.HYGIENE,),
+        "kernels": (Need.KERNELS,),
+        "state_equivalence": (Need.STATES,),
+    }
+
+
 def test_a_second_check_of_the_same_name_raises() -> None:
     all_checks()
     with pytest.raises(ValueError, match="'prefix_cache' is defined twice"):
@@ -43,7 +48,8 @@ def test_a_second_check_of_the_same_name_raises() -> None:
 
 
 def test_skipping_leaves_the_others() -> None:
-    assert [s.name for s in checks_named(skip=["logprobs_close"])] == [*NAMES[:3], *NAMES[4:]]
+    left = [s.name for s in checks_named(skip=["logprobs_close"])]
+    assert left == [name for name in NAMES if name != "logprobs_close"]
 
 
 @pytest.mark.parametrize("where", ["only", "skip"])
@@ -78,7 +84,7 @@ def raising(
 
 
 def test_a_check_that_raises_is_an_error_and_stops_no_other(world: "World") -> None:
-    specs = (raising((Kind.WARM,)), *checks_named(NAMES[1:2]))
+    specs = (raising((Kind.WARM,)), *checks_named(["effective_config"]))
     first, *others = run_checks(specs, world.evidence())
     assert (first.verdict, first.scenario) == (Verdict.ERROR, "warm")
     assert "KeyError: 'column'" in first.message

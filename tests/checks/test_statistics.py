@@ -20,7 +20,7 @@ from linattn_verify.configs.profile import Limit
 
 if TYPE_CHECKING:
     from linattn_verify.checks.alternatives import Alternatives
-    from tests.checks.conftest import World
+    from tests.checks.world import World
 
 
 def side(*rows: dict[int, float] | None) -> "Alternatives":

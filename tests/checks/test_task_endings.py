@@ -13,7 +13,7 @@ from tests.checks.task_rows import STRICT
 from tests.checks.task_world import TaskWorld
 
 if TYPE_CHECKING:
-    from tests.checks.conftest import World
+    from tests.checks.world import World
 
 
 def test_without_scores_it_is_our_error(tasks: TaskWorld) -> None:

@@ -12,7 +12,7 @@ from linattn_verify.traces.outcome import Status
 from linattn_verify.traces.schema import Slice
 
 if TYPE_CHECKING:
-    from tests.checks.conftest import World
+    from tests.checks.world import World
 
 
 def proof(world: "World", scenario: str, name: str) -> Proof:

@@ -123,7 +123,8 @@ def test_every_file_of_a_run_makes_its_folder_an_earlier_run(tmp_path: Path) -> 
     """Whatever a run writes, `--force` must know."""
     folder = open_run_folder(tmp_path / "a", "model", force=False)
     folder.write_json("outcomes.json", [])
-    for number, path in enumerate([folder.log("plain"), folder.trace("full")]):
+    paths = [folder.log("a"), folder.trace("a"), folder.states("a"), folder.scores("a")]
+    for number, path in enumerate(paths):
         other = tmp_path / f"{number}" / path.relative_to(folder.path)
         other.parent.mkdir(parents=True)
         other.touch()
@@ -141,7 +142,8 @@ def test_json_is_written_whole(tmp_path: Path) -> None:
 def test_names_of_scenarios_and_engines_stay_inside_the_folder(tmp_path: Path) -> None:
     folder = RunFolder(tmp_path)
     assert folder.trace("chunked@37") == tmp_path / "traces" / "chunked@37.parquet"
-    for path in (folder.log("../../a"), folder.trace("../a/b")):
+    assert folder.states("chunked@37") == tmp_path / "states" / "chunked@37.parquet"
+    for path in (folder.log("../../a"), folder.trace("../a/b"), folder.states("../a")):
         assert path.parent.parent == tmp_path
         assert ".." not in path.parts
 

@@ -7,7 +7,7 @@ import pytest
 
 from linattn_verify.configs.legs import Leg
 from linattn_verify.configs.plan import Kind, Scenario
-from linattn_verify.engine.messages import Run
+from linattn_verify.engine.messages import Prefix, Run, States
 from linattn_verify.engine.passes import Ask, Pass, cut_points, passes
 
 BLOCK = 8
@@ -16,9 +16,13 @@ FORCED = ((1, 2, 3), (4, 5, 6), (7, 8, 9))
 WHOLE = (Leg.PROMPT, Leg.DECODE, Leg.FREE)
 
 
-def run(kind: Kind, legs: tuple[Leg, ...] = WHOLE, **changes: Any) -> Run:
+def run(
+    kind: Kind, legs: tuple[Leg, ...] = WHOLE, of: dict[str, Any] | None = None, **changes: Any
+) -> Run:
+    """`of`: fields of the scenario."""
+    made = {"name": kind.value, "kind": kind, "budget": 7, "legs": legs}
     reference = None if kind is Kind.FULL else "full"
-    scenario = Scenario(name=kind.value, kind=kind, reference=reference, budget=7, legs=legs)
+    scenario = Scenario.model_validate({**made, "reference": reference, **(of or {})})
     values: dict[str, Any] = {
         "scenario": scenario,
         "prompts": PROMPTS,
@@ -150,3 +154,65 @@ def test_prompts_below_a_block_leave_no_empty_pass() -> None:
 def test_tokens_of_a_pass() -> None:
     asks = (Ask(0, Leg.FREE, (1, 2, 3), 4), Ask(1, Leg.FREE, (1,), 6))
     assert Pass(asks).tokens() == 14
+
+
+READ: dict[str, Any] = {"states": States(path="unused", requests=(0, 2), most_bytes=9)}
+
+
+def marked(found: list[Pass]) -> list[list[bool]]:
+    return [[ask.states for ask in one.asks] for one in found]
+
+
+def test_states_are_read_of_some_requests_in_the_first_pass_alone() -> None:
+    some, none = [True, False, True], [False] * 3
+    assert marked(passes(run(Kind.FULL, **READ), BLOCK)) == [some]
+    assert marked(passes(run(Kind.CHUNKED, **READ), BLOCK)) == [some, none]
+    # a ladder of two rungs; a pass of ten cuts
+    assert marked(passes(run(Kind.COLD, **READ), BLOCK)) == [some, none, [False] * 2, [False]]
+    warm = run(Kind.WARM, (*WHOLE, Leg.CUT), **READ)
+    assert marked(passes(warm, BLOCK)) == [some, none, [False] * 10]
+
+
+def test_without_a_wish_no_state_is_read() -> None:
+    assert not any(ask.states for one in (*cold(), *warm()) for ask in one.asks)
+
+
+def test_prefixes_are_served_at_once_each_for_its_state_alone() -> None:
+    # 21 tokens of prompt 0; 9 of prompt 1 and two of the three that followed
+    wanted = tuple(Prefix(request=r, position=p) for r, p in ((0, 8), (0, 21), (1, 11)))
+    (only,) = passes(run(Kind.PREFIX, (Leg.PREFIX,), prefixes=wanted, **READ), BLOCK)
+    assert [(a.request, a.token_ids) for a in only.asks] == [
+        (0, PROMPTS[0][:8]),
+        (0, PROMPTS[0]),
+        (1, (*PROMPTS[1], 4, 5)),
+    ]
+    for ask in only.asks:
+        assert (ask.leg, ask.max_tokens, ask.forced, ask.salt) == (Leg.PREFIX, 1, None, None)
+        assert (ask.states, ask.record, ask.read_cache, ask.prompt_logprobs) == (
+            *(True, True, False, False),
+        )
+
+
+@pytest.mark.parametrize(
+    "aside",
+    [{"twin": "cold"}, {"tight": True}, {"twin": "cold-tight", "tight": True}],
+    ids=["twin", "tight", "both"],
+)
+def test_a_cold_scenario_for_one_check_alone_builds_no_ladder(aside: dict[str, Any]) -> None:
+    """Nobody goes on from its boundaries."""
+    legs = (Leg.PROMPT, Leg.DECODE)
+    (only,) = passes(run(Kind.COLD, legs, of=aside), BLOCK)
+    assert only == cold()[0]
+
+
+def test_a_twin_of_warm_finds_what_the_twin_of_cold_saved() -> None:
+    legs = (Leg.PROMPT, Leg.DECODE)
+    (first,) = passes(run(Kind.COLD, legs, of={"twin": "cold"}), BLOCK)
+    (second,) = passes(run(Kind.WARM, legs, of={"twin": "warm"}), BLOCK)
+    assert first == second
+
+
+def test_the_twin_of_the_reference_is_forced_along_nothing_either() -> None:
+    assert passes(run(Kind.FULL, of={"twin": "full", "reference": "full"}), BLOCK) == passes(
+        run(Kind.FULL), BLOCK
+    )

@@ -1,0 +1,183 @@
+"""How an engine is made ready for a scenario, and what is asked of it afterwards; no engine."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from linattn_verify.configs.legs import Leg
+from linattn_verify.configs.plan import Kind, Memory, Scenario
+from linattn_verify.engine.messages import Run, States
+from linattn_verify.engine.passes import Ask
+from linattn_verify.traces.schema import Filled
+from linattn_verify.traces.states import Part
+from linattn_verify.traces.store import read_states, write_trace
+from tests.traces.test_difference import rows
+from tests.traces.test_store import record
+
+
+class Made:
+    """Engine, scheduler and workers in one: writes down what is asked of it."""
+
+    def __init__(self) -> None:
+        self.log: list[Any] = []
+        self.allocated_blocks = 0
+        self.max_num_scheduled_tokens = 0
+        self.answers: dict[str, list[Any]] = {}
+
+    def whole_pool(self) -> None:
+        self.log.append("whole pool")
+
+    def shrink_pool(self, requests: int, tokens: int) -> None:
+        self.allocated_blocks += 99  # as withholding counts too
+        self.log.append(("shrink", requests, tokens))
+
+    def reset_prefix_cache(self) -> None:
+        self.log.append("reset")
+
+    def begin(self) -> None:
+        self.allocated_blocks = 0
+
+    def collective_rpc(self, method: str, args: tuple[Any, ...]) -> list[Any]:
+        self.log.append((method.removeprefix("linattn_"), *args))
+        return self.answers.get(method, [{}])
+
+
+def worker(bytes: int, **poisoned: int) -> dict[str, Any]:
+    tensors = {"attention": 1, "recurrent": 2}
+    return {
+        "bytes": bytes,
+        "tensors": tensors,
+        "poisoned": {**dict.fromkeys(tensors, 0), **poisoned},
+    }
+
+
+@pytest.fixture
+def made() -> Made:
+    made = Made()
+    made.answers["linattn_fill"] = [worker(30, attention=1, recurrent=2), worker(7, attention=1)]
+    return made
+
+
+@pytest.fixture
+def server(parts: Any, made: Made) -> Any:
+    server = object.__new__(parts.serving.Server)
+    server.llm = server.scheduler = made
+    return server
+
+
+def run(baseline: Path | None = None, states: States | None = None, **fields: Any) -> Run:
+    scenario = {"name": "s", "kind": Kind.COLD, "reference": "full", "budget": 37, "legs": ()}
+    return Run(
+        scenario=Scenario.model_validate({**scenario, **fields}),
+        prompts=((1, 2, 3), (4,) * 13, (5, 6)),
+        forced=None,
+        decode_tokens=4,
+        top_k=2,
+        cut_offsets=(1,),
+        trace="unused",
+        states=states,
+        baseline=str(baseline) if baseline else None,
+    )
+
+
+def test_a_scenario_finds_an_empty_cache_and_whatever_memory_holds(server: Any, made: Made) -> None:
+    server._make_ready(run())
+    assert made.log == ["whole pool", "reset"]
+    assert server.filled is None
+
+
+def test_what_goes_on_in_a_cache_does_not_empty_it(server: Any, made: Made) -> None:
+    server._make_ready(run(after="cold"))
+    assert made.log == ["whole pool"]
+
+
+def test_memory_is_filled_in_an_empty_cache_and_the_pool_shrunk_last(
+    server: Any, made: Made
+) -> None:
+    server._make_ready(run(memory=Memory.NAN, tight=True))
+    # two of the longest prompt and its output: 13 + 4 tokens
+    assert made.log == ["whole pool", "reset", ("fill", "nan"), ("shrink", 2, 17)]
+    # as both workers say
+    assert server.filled == Filled(
+        content=Memory.NAN,
+        bytes=37,
+        tensors={"attention": 2, "recurrent": 4},
+        poisoned={"attention": 2, "recurrent": 2},
+    )
+
+
+def test_blocks_withheld_are_not_counted_as_handed_out(server: Any, made: Made) -> None:
+    server._begin(run(tight=True, faults=("logits_swapped",)))
+    assert (made.allocated_blocks, made.max_num_scheduled_tokens) == (0, 37)
+    assert ("inject", ["logits_swapped"]) in made.log
+
+
+def test_the_states_of_every_worker_are_written(server: Any, made: Made, tmp_path: Path) -> None:
+    row = {
+        **{"request": 0, "position": 7, "edge": 1, "moment": "left", "rank": 0, "layer": "a"},
+        **{"index": 0, "kind": "k", "part": "recurrent", "dtype": "float32", "norm": 1.0},
+        **{"digest": "0", "data": None},
+    }
+    made.answers["linattn_take_states"] = [[row, row], [{**row, "rank": 1}]]
+    path = tmp_path / "states" / "s.parquet"
+    wanted = States(path=str(path), requests=(0,), most_bytes=9)
+    assert server._write_states(wanted) == 3
+    assert read_states(path)["rank"].tolist() == [0, 0, 1]
+    assert server._write_states(None) == 0
+
+
+def test_only_marked_requests_carry_the_label(parts: Any) -> None:
+    label = parts.steps.LABEL
+    for request in (0, 5):
+        ask = Ask(request, Leg.FREE, (1, 2), 3, states=True)
+        assert parts.serving._sampling(ask, 2).extra_args[label] == request
+    assert label not in parts.serving._sampling(Ask(0, Leg.FREE, (1, 2), 3), 2).extra_args
+
+
+def suspects(
+    server: Any, made: Made, folder: Path, guilty: set[Part], memory: Memory = Memory.NAN
+) -> tuple[Part, ...]:
+    """What is found where NaN shows as long as a block of a guilty kind is not cleaned."""
+    path = folder / "baseline.parquet"
+    write_trace(path, record(), rows())
+    broken = [{**row, "logprob": float("nan")} for row in rows()]
+
+    def prompts(command: Run, report: Any) -> tuple[list[Any], list[dict[str, Any]]]:
+        cleaned: list[str] = next((e[1] for e in reversed(made.log) if e[0] == "clean"), [])
+        return [], broken if guilty - {Part(kind) for kind in cleaned} else rows()
+
+    server._prompts = prompts
+    first = prompts(run(), None)[1]
+    found: tuple[Part, ...] = server._suspects(run(path, memory=memory), first, None)
+    return found
+
+
+@pytest.mark.parametrize("part", list(Part))
+def test_the_kind_of_block_that_is_read_unwritten_is_found(
+    server: Any, made: Made, tmp_path: Path, part: Part
+) -> None:
+    assert suspects(server, made, tmp_path, {part}) == (part,)
+    # each time from the start, and clean of the cleaning afterwards
+    assert made.log.count("reset") == made.log.count(("fill", "nan")) == 3
+    assert made.log[-1] == ("clean", [])
+
+
+def test_every_kind_that_is_read_unwritten_is_found(
+    server: Any, made: Made, tmp_path: Path
+) -> None:
+    both = {Part.CONVOLUTION, Part.RECURRENT}
+    assert suspects(server, made, tmp_path, both) == (Part.CONVOLUTION, Part.RECURRENT)
+
+
+def test_where_nothing_differs_nothing_is_repeated(server: Any, made: Made, tmp_path: Path) -> None:
+    assert suspects(server, made, tmp_path, set()) == ()
+    assert made.log == []
+
+
+def test_what_goes_on_in_a_cache_or_is_no_twin_is_not_repeated(
+    server: Any, made: Made, tmp_path: Path
+) -> None:
+    assert server._suspects(run(memory=Memory.NAN), rows()[:2], None) == ()
+    assert suspects(server, made, tmp_path, set(Part), Memory.ZERO) == ()
+    assert made.log == []
