@@ -4,10 +4,11 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 
 from linattn_verify.checks.evidence import Evidence
+from linattn_verify.checks.memory_proofs import memory_proofs
 from linattn_verify.checks.result import Proof
 from linattn_verify.checks.selection import passes
 from linattn_verify.configs.legs import Leg
-from linattn_verify.configs.plan import Kind, Memory, Scenario
+from linattn_verify.configs.plan import Kind, Scenario
 from linattn_verify.configs.profile import Profile
 from linattn_verify.traces.schema import RequestRecord, TraceRecord
 
@@ -33,8 +34,7 @@ def prove_scenario(
     about = _About(record, prompts)
     common = (
         *_faults_fired(scenario, record),
-        *_memory(scenario, record),
-        *_reuse(scenario, record),
+        *memory_proofs(scenario, record),
         _legs(scenario, record),
         *_requests(scenario, record, prompts),
         about.covered(),
@@ -66,37 +66,6 @@ def _faults_fired(scenario: Scenario, record: TraceRecord) -> tuple[Proof, ...]:
             expected="every injected fault at least once",
             observed=", ".join(f"{name} {count} times" for name, count in fired.items()),
             holds=all(fired.values()),
-        ),
-    )
-
-
-def _memory(scenario: Scenario, record: TraceRecord) -> tuple[Proof, ...]:
-    """What every cache tensor held before the scenario, as read back."""
-    if scenario.memory is None:
-        return ()
-    filled = record.filled
-    content = "NaN" if scenario.memory is Memory.NAN else "zeros"
-    observed, holds = "nothing filled", False
-    if filled is not None:
-        wanted = filled.tensors if scenario.memory is Memory.NAN else {}
-        read = {kind: count for kind, count in filled.poisoned.items() if count}
-        kinds = ", ".join(f"{count} {kind}" for kind, count in filled.tensors.items())
-        holds = filled.content is scenario.memory and read == wanted and filled.bytes > 0
-        what = content if holds else f"NaN in {read or 'none'}"
-        observed = f"{what} in tensors: {kinds}; {filled.bytes / 2**20:,.0f} MiB"
-    expected = f"{content} in every cache tensor"
-    return (Proof(name="memory", expected=expected, observed=observed, holds=holds),)
-
-
-def _reuse(scenario: Scenario, record: TraceRecord) -> tuple[Proof, ...]:
-    if not scenario.tight:
-        return ()
-    return (
-        Proof(
-            name="blocks_reused",
-            expected="more blocks handed out than the pool has",
-            observed=f"{record.allocated_blocks} handed out, {record.pool_blocks} in the pool",
-            holds=record.allocated_blocks > record.pool_blocks > 0,
         ),
     )
 

@@ -2,15 +2,14 @@
 
 import os
 import time
-from dataclasses import dataclass
 from pathlib import Path
 
 import pandas as pd
 
 from linattn_verify.checks.evidence import EngineSettings
+from linattn_verify.cli.commands import Tokens, Work, prefixes, run_command, serve_command
 from linattn_verify.cli.folder import RunFolder
 from linattn_verify.cli.progress import Display
-from linattn_verify.configs.asides import some_requests
 from linattn_verify.configs.errors import UsageError
 from linattn_verify.configs.legs import Leg
 from linattn_verify.configs.plan import EnginePlan, Kind, Plan, Scenario
@@ -19,29 +18,16 @@ from linattn_verify.engine.messages import (
     EngineFacts,
     Load,
     Loaded,
-    Prefix,
     Prepare,
     Prepared,
     Progress,
     Run,
     Serve,
-    States,
 )
 from linattn_verify.engine.process import EngineFailure, EngineProcess
 from linattn_verify.engine.tokenizer import RemoteTokenizer
-from linattn_verify.tasks.request import TaskRequest
 from linattn_verify.traces.outcome import Outcome, Status
 from linattn_verify.traces.store import Trace, TraceError, read_states, read_trace
-
-Tokens = tuple[tuple[int, ...], ...]
-
-
-@dataclass(frozen=True)
-class Work:
-    """What the scenarios serve: the prompts, and the requests of each task."""
-
-    prompts: Tokens
-    tasks: dict[str, tuple[TaskRequest, ...]]
 
 
 class Pipeline:
@@ -170,7 +156,7 @@ class Pipeline:
         if self._cannot_run(engine, scenario):
             return True
         path = self.folder.trace(scenario.name)
-        ask = self._command(scenario, profile, work, str(path))
+        ask = self._command(scenario, profile, work)
         started = time.monotonic()
         with self.display.phase(scenario.name):
             try:
@@ -191,46 +177,17 @@ class Pipeline:
             self._forced = _generated(path, len(work.prompts))
         return True
 
-    def _command(self, scenario: Scenario, profile: Profile, work: Work, trace: str) -> Run | Serve:
+    def _command(self, scenario: Scenario, profile: Profile, work: Work) -> Run | Serve:
         if scenario.task is not None:
-            return Serve(
-                scenario=scenario,
-                requests=work.tasks[scenario.task],
-                concurrency=profile.task.concurrency,
-                trace=trace,
-            )
-        return Run(
-            scenario=scenario,
-            prompts=work.prompts,
-            # The reference, and its twin, find the path that all others are forced along.
-            forced=None if scenario.kind is Kind.FULL else self._forced,
-            decode_tokens=profile.decode_tokens,
-            top_k=profile.top_k,
-            cut_offsets=profile.cut_offsets,
-            trace=trace,
-            states=self._wanted_states(scenario, profile, work) if scenario.states else None,
-            prefixes=self._prefixes(work, profile) if scenario.kind is Kind.PREFIX else (),
-            baseline=str(self.folder.trace(scenario.twin)) if scenario.twin else None,
-        )
-
-    def _wanted_states(self, scenario: Scenario, profile: Profile, work: Work) -> States:
-        return States(
-            path=str(self.folder.states(scenario.name)),
-            requests=some_requests(tuple(map(len, work.prompts)), profile.states.requests),
-            most_bytes=int(profile.states.gib * 2**30),
-        )
-
-    def _prefixes(self, work: Work, profile: Profile) -> tuple[Prefix, ...]:
-        """Where states have been read so far, and where a cache will end its last whole block: the
-        engine that has one is yet to start, and may turn out to have other blocks."""
+            return serve_command(scenario, profile, work, self.folder)
+        # The reference, and its twin, find the path that all others are forced along.
+        forced = None if scenario.kind is Kind.FULL else self._forced
+        command = run_command(scenario, profile, work, self.folder, forced)
+        if scenario.kind is not Kind.PREFIX:
+            return command
         assert self.facts is not None
-        states = self.states().values()
-        read = {place for s in states for place in zip(s["request"], s["position"], strict=True)}
-        lengths = tuple(map(len, work.prompts))
-        for request in some_requests(lengths, profile.states.requests):
-            last = (lengths[request] - 1) // self.facts.block_size * self.facts.block_size
-            read.add((request, last))
-        return tuple(Prefix(request=r, position=p) for r, p in sorted(read) if p > 0)
+        found = prefixes(self.states().values(), work, profile, self.facts.block_size)
+        return command.model_copy(update={"prefixes": found})
 
     def _cannot_run(self, engine: EnginePlan, scenario: Scenario) -> bool:
         """Keep NOT_RUN as the outcome where what the scenario builds on did not end well."""

@@ -12,22 +12,23 @@ from rich.console import Console
 from linattn_verify.checks.evidence import Evidence
 from linattn_verify.checks.registry import CheckSpec, checks_named
 from linattn_verify.cli.assembly import assemble
+from linattn_verify.cli.commands import Work
 from linattn_verify.cli.folder import RunFolder, check_writable, open_run_folder
 from linattn_verify.cli.kernels_command import TIMEOUT, start
 from linattn_verify.cli.model import (
     check_engine_is_installed,
-    check_harness_is_installed,
     check_model,
     weights_digest,
 )
-from linattn_verify.cli.pipeline import Pipeline, Work
+from linattn_verify.cli.needs import check_tasks, kinds, needs, with_kernels, with_tasks
+from linattn_verify.cli.pipeline import Pipeline
 from linattn_verify.cli.printer import Printer
 from linattn_verify.cli.progress import Display
 from linattn_verify.cli.tasks import Loaded, Tasks, load
 from linattn_verify.configs.errors import UsageError
 from linattn_verify.configs.kernels import CHECK
-from linattn_verify.configs.plan import Kind, Need, Plan
-from linattn_verify.configs.planning import build_plan, check_inject, prompt_scenario_names
+from linattn_verify.configs.plan import Need, Plan
+from linattn_verify.configs.planning import build_plan
 from linattn_verify.configs.profile import load_profile
 from linattn_verify.configs.request import (
     Request,
@@ -67,7 +68,7 @@ def run_command(options: dict[str, Any]) -> int:
         check_model(request.model)
     elif request.revision is not None:
         raise UsageError("--revision: needs --model; the embedded models have no revisions.")
-    _check_tasks(request, specs)
+    check_tasks(request, specs)
     if json_to and json_to != "-":
         check_writable(Path(json_to), "--json")
     # Where the JSON goes to standard output, nothing else may.
@@ -123,10 +124,10 @@ def _run(
     pipeline = Pipeline(folder, display, model)
     with display.live(), ThreadPoolExecutor(2) as background:
         # Both processes are busy importing vLLM for as long: one of them on each core.
-        operators = start(KernelsRequest(), folder.path) if _with_kernels(specs) else None
+        operators = start(KernelsRequest(), folder.path) if with_kernels(specs) else None
         try:
             reading = background.submit(operators.collect, TIMEOUT) if operators else None
-            loading = background.submit(load, request) if _with_tasks(specs) else None
+            loading = background.submit(load, request) if with_tasks(specs) else None
             ask = _prepare(request, model, prompts)
             prepared = pipeline.prepare(ask, request.profile.start_timeout)
             tasks = _collect(request, loading, pipeline, prepared)
@@ -191,31 +192,13 @@ def _plan(
     lengths = tuple(len(ids) for ids in prepared.token_ids)
     positions = prepared.model.max_position_embeddings
     shapes = tasks.shapes() if tasks else ()
-    plan = build_plan(request, lengths, _kinds(specs), positions, shapes, _needs(specs))
+    plan = build_plan(request, lengths, kinds(specs), positions, shapes, needs(specs))
     folder.write_json("plan.json", plan.model_dump(mode="json"))
     pairs = zip(prompts, prepared.token_ids, strict=True)
     folder.write_json("workload.json", [{"id": p.id, "token_ids": ids} for p, ids in pairs])
     for name, asked in (tasks.requests if tasks else {}).items():
         folder.write_json(f"tasks/{name}.json", [r.model_dump(mode="json") for r in asked])
     return plan
-
-
-def _kinds(specs: tuple[CheckSpec, ...]) -> set[Kind]:
-    # A check that names no kind of scenario, such as effective_config, is about every engine.
-    serving = (s for s in specs if not s.tasks and Need.KERNELS not in s.needs)
-    return {kind for spec in serving for kind in (spec.kinds or tuple(Kind))}
-
-
-def _needs(specs: tuple[CheckSpec, ...]) -> set[Need]:
-    return {need for spec in specs for need in spec.needs}
-
-
-def _with_tasks(specs: tuple[CheckSpec, ...]) -> bool:
-    return any(spec.tasks for spec in specs)
-
-
-def _with_kernels(specs: tuple[CheckSpec, ...]) -> bool:
-    return Need.KERNELS in _needs(specs)
 
 
 def _measured(
@@ -228,40 +211,6 @@ def _measured(
     with display.phase("wait for the operators' cases"):
         write_kernels(folder.path, reading.result())
     return read_kernels(folder.path)
-
-
-def _check_tasks(request: Request, specs: tuple[CheckSpec, ...]) -> None:
-    """What can be said of tasks and faults before anything is started."""
-    if _with_tasks(specs):
-        check_harness_is_installed()
-    given = _task_flags(request)
-    if given and not _with_tasks(specs):
-        raise UsageError(
-            f"{', '.join(given)}: no task is asked, since task_score is left out. Leave out the "
-            "flag, or --skip task_score, or add --only task_score."
-        )
-    if request.enable_thinking and not request.chat_template:
-        raise UsageError("--enable-thinking: the chat template does it; give --chat-template too.")
-    of_prompts = prompt_scenario_names(request, _kinds(specs), _needs(specs))
-    of_tasks: list[str] = []
-    if _with_tasks(specs):
-        # Whether there is such a task is known once its group has been looked up.
-        named = {name.rpartition("/")[0] for name in request.inject if "/" in name}
-        every = prompt_scenario_names(request, tuple(Kind))
-        of_tasks = [f"{task}/{scenario}" for task in sorted(named) for scenario in every]
-    check_inject(request, [*of_prompts, *of_tasks])
-
-
-def _task_flags(request: Request) -> list[str]:
-    """The flags that say something of tasks alone."""
-    given = {
-        "--task": request.tasks != Request.model_fields["tasks"].default,
-        "--chat-template": request.chat_template,
-        "--enable-thinking": request.enable_thinking,
-        "--gsm8k-data": request.gsm8k_data is not None,
-        "--min-score": request.min_score is not None,
-    }
-    return [flag for flag, is_given in given.items() if is_given]
 
 
 def _collect(

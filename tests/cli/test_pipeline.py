@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 from rich.console import Console
 
+from linattn_verify.cli.commands import Work
 from linattn_verify.cli.folder import RunFolder
-from linattn_verify.cli.pipeline import Pipeline, Work
+from linattn_verify.cli.pipeline import Pipeline
 from linattn_verify.cli.progress import Display
 from linattn_verify.configs.legs import Leg
 from linattn_verify.configs.plan import EnginePlan, Kind, Scenario
@@ -76,7 +77,7 @@ def test_states_that_cannot_be_read_are_an_error_of_their_scenario_alone(
 def ask(pipeline: Pipeline, kind: Kind, **fields: Any) -> Run:
     made = {"name": "s", "kind": kind, "reference": "full", "budget": 7, "legs": ()}
     scenario = Scenario.model_validate({**made, **fields})
-    command = pipeline._command(scenario, PROFILE, WORK, "unused")
+    command = pipeline._command(scenario, PROFILE, WORK)
     assert isinstance(command, Run)
     return command
 

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from linattn_verify.cli import run_command
+from linattn_verify.cli.needs import kinds, needs
 from linattn_verify.configs.planning import prompt_scenario_names
 
 if TYPE_CHECKING:
@@ -37,8 +37,7 @@ def planned(command: "Command", accepted: list[Any], *flags: str) -> set[str]:
     ended = command("run", *SHORT, *flags)
     assert "Error: Accepted" in ended.err, ended.err
     request, specs = accepted
-    kinds, needs = run_command._kinds(specs), run_command._needs(specs)
-    return set(prompt_scenario_names(request, kinds, needs))
+    return set(prompt_scenario_names(request, kinds(specs), needs(specs)))
 
 
 @pytest.mark.parametrize(

@@ -84,8 +84,9 @@ def test_a_flag_that_is_ignored_leaves_states_intact_and_shows_after_the_edge(
     faulty_run: Invocation,
 ) -> None:
     found = parted(faulty_run, "chunked@384")
-    assert (found["how"], found["index"]) == ("differs", 0)
-    assert found["edge"] == 2 and float(str(found["error"])) > 0.08
+    # At the end of the first chunk that went on from a state, not before.
+    assert (found["how"], found["edge"]) == ("differs", 2)
+    assert float(str(found["error"])) > 0.08
     assert faulty_run.check("state_equivalence", "chunked@384")["limits"][
         "states_changed_between_steps"
     ]["holds"]
@@ -135,6 +136,7 @@ def test_what_only_poison_shows_no_other_check_has_seen(faulty_run: Invocation) 
     assert faulty_run.check("prefix_cache", "cold")["verdict"] == "PASS"
 
 
+@pytest.mark.slow
 def test_a_short_convolution_in_float32_is_green(tmp_path: Path, checkpoint: Path) -> None:
     """A layout with a convolution window alone, in the dtype that leaves no room for rounding."""
     model = make_checkpoint("lfm2", "float32", checkpoint, tmp_path / "lfm2")
