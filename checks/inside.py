@@ -52,7 +52,8 @@ def _dtypes(requested: Settings, resolved: Settings, group: LayerGroup) -> Itera
         if open_to(value) or (group.kind == ATTENTION and str(value) not in _FLOATS):
             continue
         demand = "asked for" if mine else "configured as"
-        yield Change(name, value, dtype, demand, f"the {part} tensors of {group.kind} are")
+        what = "cache" if part == ATTENTION else part
+        yield Change(name, value, dtype, demand, f"the {what} tensors of {group.kind} are")
 
 
 def _dtype_setting(kind: str, part: str) -> str | None:

@@ -62,7 +62,7 @@ def kernel_path(layers: list[dict[str, Any]]) -> list[str]:
         bf16 = bool(getattr(torch.cpu, "_is_avx512_bf16_supported", bool)())
         paths.append(f"AMX tiles: {_yes(amx)}; AVX512-BF16: {_yes(bf16)}")
     return paths + sorted(
-        {f"{x['kind']}: {x['backend']}, state {'+'.join(x['dtypes'])}" for x in layers}
+        {f"{x['kind']}: {x['backend']}, state {'+'.join(x['dtypes'].values())}" for x in layers}
     )
 
 

@@ -14,6 +14,7 @@ import torch
 
 from linattn_verify.configs.faults import FAULTS
 from linattn_verify.engine.steps import Held, Step
+from linattn_verify.traces.states import Part
 
 
 class Faults:
@@ -73,15 +74,15 @@ def _continued(step: Step) -> list[Held]:
     return [held for held in step.held if held.continued]
 
 
-def _zero(part: slice, where: Callable[[Held, Step], bool] = lambda held, step: True) -> Any:
-    """Zero those parts of the states of continued prefills."""
+def _zero(*parts: Part, where: Callable[[Held, Step], bool] = lambda held, step: True) -> Any:
+    """Zero those parts, or all, of the states of continued prefills."""
 
     def act(step: Step) -> int:
-        hit = [held for held in _continued(step) if where(held, step)]
-        for held in hit:
-            for state in held.layer.states[part]:
-                state[held.slot].zero_()
-        return len(hit)
+        held = [one for one in _continued(step) if where(one, step) and one.states(*parts)]
+        for one in held:
+            for _, state in one.states(*parts):
+                state.zero_()
+        return len(held)
 
     return act
 
@@ -121,7 +122,7 @@ def _flags(value: bool, where: Callable[[Held], bool]) -> Callable[[Step], int]:
 
 def _poison(step: Step) -> int:
     for held in _continued(step):
-        held.state(-1).fill_(float("nan"))
+        held.states()[-1][1].fill_(float("nan"))
     return len(_continued(step))
 
 
@@ -144,12 +145,12 @@ def _hang(step: Step) -> int:
 
 
 _BEFORE_FORWARD: dict[str, Callable[[Step], int]] = {
-    "state_lost_at_edges": _zero(slice(None)),
-    "conv_state_lost_at_edges": _zero(slice(0, 1)),
-    "recurrent_state_lost_at_edges": _zero(slice(1, None)),
-    "one_layer_state_lost_at_edges": _zero(slice(None), _last_layer),
+    "state_lost_at_edges": _zero(),
+    "conv_state_lost_at_edges": _zero(Part.CONVOLUTION),
+    "recurrent_state_lost_at_edges": _zero(Part.RECURRENT),
+    "one_layer_state_lost_at_edges": _zero(where=_last_layer),
     "has_initial_state_ignored": _flags(False, lambda held: held.continued),
-    "restored_state_lost": _zero(slice(None), _restored),
+    "restored_state_lost": _zero(where=_restored),
     "restored_state_off_by_one_block": _neighbour,
     "unwritten_state_read": _flags(True, lambda held: held.start == 0),
     "nan_state_at_edges": _poison,

@@ -7,7 +7,7 @@ from typing import Any
 import torch
 
 from linattn_verify.configs.plan import Memory
-from linattn_verify.engine.steps import Step, state_layers
+from linattn_verify.engine.steps import Step, cache_tensors
 from linattn_verify.traces.states import Part
 
 _PATTERN = {Memory.ZERO: 0, Memory.NAN: 0x7FFF}
@@ -55,12 +55,12 @@ class Cleaner:
         return bool(self.parts)
 
     def scheduled(self, step: Step) -> None:
-        runner = step.runner
+        runner, every = step.runner, cache_tensors(step.runner)
         for group, blocks in enumerate(_new_blocks(step.scheduled)):
-            names = set(runner.kv_cache_config.kv_cache_groups[group].layer_names)
-            for kind, tensor in _tensors(runner, names):
-                if kind in self.parts:
-                    _blocks(tensor, runner)[sorted(blocks)] = 0
+            for name in runner.kv_cache_config.kv_cache_groups[group].layer_names:
+                for part, tensor in every[name]:
+                    if part in self.parts:
+                        _blocks(tensor, runner)[sorted(blocks)] = 0
 
     def before(self, step: Step) -> None: ...
 
@@ -75,21 +75,9 @@ def _new_blocks(scheduled: Any) -> list[set[int]]:
     return [{b for table in tables for b in table[g]} - {0} for g in range(groups)]
 
 
-def _tensors(runner: Any, names: set[str] | None = None) -> list[tuple[Part, torch.Tensor]]:
+def _tensors(runner: Any) -> list[tuple[Part, torch.Tensor]]:
     """Every cache tensor, with the kind of block that it holds."""
-    states = {layer.name: layer for layer in state_layers(runner)}
-    context = runner.compilation_config.static_forward_context
-    found: list[tuple[Part, torch.Tensor]] = []
-    for group in runner.kv_cache_config.kv_cache_groups:
-        for name in group.layer_names:
-            if names is not None and name not in names:
-                continue
-            if name in states:
-                pairs = zip(states[name].parts, states[name].states, strict=True)
-                found += [(part, tensor) for part, tensor in pairs]
-            else:
-                found.append((Part.ATTENTION, context[name].kv_cache))
-    return found
+    return [pair for pairs in cache_tensors(runner).values() for pair in pairs]
 
 
 def _blocks(tensor: torch.Tensor, runner: Any) -> torch.Tensor:

@@ -4,12 +4,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from linattn_verify.traces.observed import ATTENTION, Compiled, LayerGroup, Observed
-
-_PARTS = {ATTENTION: ("keys and values",), "linear": ("recurrent",)}
-_STATE = ("convolution", "recurrent")
-"""Order of the parts of every other kind (vllm/model_executor/layers/mamba/mamba_utils.py); a short
-convolution has the first alone."""
+from linattn_verify.traces.observed import Compiled, LayerGroup, Observed
 
 _ALIKE = ("kind", "backend", "block_size", "forward", "prefill_backend")
 
@@ -30,23 +25,15 @@ def observe(llm: Any, layers: Sequence[Mapping[str, Any]]) -> Observed:
 
 def layer_groups(layers: Sequence[Mapping[str, Any]]) -> tuple[LayerGroup, ...]:
     """Layers alike in all but their name, counted, in the order in which they are met."""
-    alike = Counter((*(x[name] for name in _ALIKE), tuple(x["dtypes"])) for x in layers)
+    alike = Counter((*(x[name] for name in _ALIKE), tuple(x["dtypes"].items())) for x in layers)
     return tuple(
         LayerGroup(
             layers=count,
-            dtypes=parts(facts[0], dtypes),
+            dtypes=dict(dtypes),
             **dict(zip(_ALIKE, facts, strict=True)),
         )
         for (*facts, dtypes), count in alike.items()
     )
-
-
-def parts(kind: str, dtypes: Sequence[str]) -> dict[str, str]:
-    """A layer's dtypes by part; a part that we have no name for is numbered."""
-    names = _PARTS.get(kind, _STATE)
-    return {
-        names[i] if i < len(names) else f"part {i + 1}": dtype for i, dtype in enumerate(dtypes)
-    }
 
 
 def count_compiled(modules: Iterable[Any]) -> dict[str, int]:

@@ -88,9 +88,10 @@ class Server:
         if first_difference(baseline, frame_of(rows)) is None:
             return ()
         found = []
-        for part in Part:
+        kinds = [Part(kind) for kind in (self.filled.tensors if self.filled else ())]
+        for part in kinds:
             self._make_ready(run)
-            self._rpc("linattn_clean", [other.value for other in Part if other is not part])
+            self._rpc("linattn_clean", [other.value for other in kinds if other is not part])
             if first_difference(baseline, frame_of(self._prompts(run, report)[1])) is not None:
                 found.append(part)
         self._rpc("linattn_clean", [])

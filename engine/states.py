@@ -7,7 +7,7 @@ from typing import Any
 import torch
 
 from linattn_verify.engine.steps import LABEL, Held, Step
-from linattn_verify.traces.states import Moment
+from linattn_verify.traces.states import Moment, Part
 
 Row = dict[str, Any]
 
@@ -68,8 +68,8 @@ class StateReader:
         return end - held.prompt_tokens in (0, 1, last)
 
     def _keep(self, held: Held, label: int, position: int, moment: Moment) -> None:
-        for part, name in enumerate(held.layer.parts):
-            state = held.state(part).detach().to("cpu").contiguous()
+        for part, memory in held.states(Part.CONVOLUTION, Part.RECURRENT):
+            state = memory.detach().to("cpu").contiguous()
             data = state.reshape(-1).view(torch.uint8).numpy().tobytes()
             keep = moment is Moment.LEFT and len(data) <= self.bytes_left
             self.bytes_left -= len(data) if keep else 0
@@ -83,7 +83,7 @@ class StateReader:
                     "layer": held.layer.name,
                     "index": held.layer.index,
                     "kind": held.layer.kind,
-                    "part": name.value,
+                    "part": part.value,
                     "dtype": str(state.dtype).removeprefix("torch."),
                     "norm": float(torch.linalg.vector_norm(state.double())),
                     "digest": hashlib.blake2b(data, digest_size=16).hexdigest(),

@@ -53,9 +53,10 @@ class Held:
         """Whether a prefill goes on from a state."""
         return 0 < self.start < self.prompt_tokens
 
-    def state(self, part: int) -> torch.Tensor:
-        """The engine's own memory of that part, not a copy."""
-        return self.layer.states[part][self.slot]
+    def states(self, *parts: Part) -> list[tuple[Part, torch.Tensor]]:
+        """The engine's own memory of these parts, not copies; of every part where none is named."""
+        both = zip(self.layer.parts, self.layer.states, strict=True)
+        return [(part, state[self.slot]) for part, state in both if part in (parts or Part)]
 
 
 class Step:
@@ -155,7 +156,7 @@ def state_layers(runner: Any) -> tuple[StateLayer, ...]:
             name=name,
             index=index,
             kind=str(specs[name].mamba_type.name).lower(),
-            parts=_parts(runner, specs[name]),
+            parts=_parts(runner, specs[name], len(context[name].kv_cache)),
             states=tuple(context[name].kv_cache),
         )
         for index, name in enumerate(ordered)
@@ -172,16 +173,31 @@ def state_specs(runner: Any) -> dict[str, MambaSpec]:
     return {name: spec for name, spec in every.items() if isinstance(spec, MambaSpec)}
 
 
-def _parts(runner: Any, spec: MambaSpec) -> tuple[Part, ...]:
-    """What each tensor is: the model says how each is copied on a prefix hit, a window of inputs
-    or a state (`get_mamba_state_copy_funcs`). Where it does not: a window has two dimensions."""
+def cache_tensors(runner: Any) -> dict[str, list[tuple[Part, torch.Tensor]]]:
+    """Every cache tensor, by layer, with what it holds."""
+    context = runner.compilation_config.static_forward_context
+    found = {
+        layer.name: list(zip(layer.parts, layer.states, strict=True))
+        for layer in state_layers(runner)
+    }
+    for group in runner.kv_cache_config.kv_cache_groups:
+        for name in group.layer_names:
+            cache = context[name].kv_cache
+            own = list(cache) if isinstance(cache, (list, tuple)) else [cache]
+            found.setdefault(name, [(Part.ATTENTION, tensor) for tensor in own])
+    return found
+
+
+def _parts(runner: Any, spec: MambaSpec, count: int) -> tuple[Part, ...]:
+    """What each of `count` tensors is: the model says how each is copied on a prefix hit, a window
+    of inputs or a state (`get_mamba_state_copy_funcs`). Else a window has two dimensions."""
     ask = getattr(runner.model, "get_mamba_state_copy_funcs", None)
     if ask is not None:
         copies = ask({spec.mamba_type})[spec.mamba_type]
-        return tuple(
-            Part.CONVOLUTION if copy is get_conv_copy_spec else Part.RECURRENT for copy in copies
-        )
-    return tuple(Part.CONVOLUTION if len(s) == 2 else Part.RECURRENT for s in spec.shapes)
+        parts = [Part.CONVOLUTION if c is get_conv_copy_spec else Part.RECURRENT for c in copies]
+    else:
+        parts = [Part.CONVOLUTION if len(s) == 2 else Part.RECURRENT for s in spec.shapes]
+    return (*parts[:count], *[Part.OTHER] * (count - len(parts)))
 
 
 def _slots(metadata: Any) -> torch.Tensor:

@@ -8,7 +8,7 @@ from linattn_verify.engine.faults import Faults
 from linattn_verify.engine.memory import Cleaner
 from linattn_verify.engine.observe import count_compiled
 from linattn_verify.engine.states import Row, StateReader
-from linattn_verify.engine.steps import watch
+from linattn_verify.engine.steps import cache_tensors, watch
 from linattn_verify.traces.observed import ATTENTION
 from linattn_verify.traces.states import Part
 
@@ -24,9 +24,10 @@ class WorkerExtension:
         return taken
 
     def linattn_layers(self) -> list[dict[str, Any]]:
-        """Each stateful layer: name, backend, and dtypes of its state tensors."""
+        """Each layer with a cache: name, backend, and dtypes of its tensors by what they hold."""
         runner: Any = self.model_runner  # type: ignore[attr-defined]
         context = runner.compilation_config.static_forward_context
+        tensors = cache_tensors(runner)
         return [
             {
                 "name": name,
@@ -37,7 +38,7 @@ class WorkerExtension:
                     getattr(context[name], "_forward_method", None), "__name__", None
                 ),
                 "prefill_backend": getattr(context[name], "gdn_prefill_backend", None),
-                "dtypes": [str(t.dtype).removeprefix("torch.") for t in _tensors(context[name])],
+                "dtypes": {p.value: str(t.dtype).removeprefix("torch.") for p, t in tensors[name]},
             }
             for group in runner.kv_cache_config.kv_cache_groups
             for name in group.layer_names
@@ -101,8 +102,3 @@ def _backend(layer: Any) -> str:
     except (NotImplementedError, ValueError):
         backend = None
     return backend.get_name() if backend is not None else type(layer).__name__
-
-
-def _tensors(layer: Any) -> list[Any]:
-    cache = layer.kv_cache
-    return list(cache) if isinstance(cache, (list, tuple)) else [cache]

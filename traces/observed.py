@@ -22,7 +22,7 @@ class LayerGroup(Strict):
     block_size: int
     """Tokens of a block of their group in the KV cache."""
     dtypes: dict[str, str]
-    """Of the state tensors themselves, by part: keys and values, convolution, recurrent."""
+    """Of the tensors themselves, by what they hold: attention, convolution, recurrent."""
 
 
 class Compiled(Strict):

@@ -16,6 +16,8 @@ class Part(StrEnum):
     """A window of the last inputs."""
     RECURRENT = "recurrent"
     """What the recurrence carries."""
+    OTHER = "other"
+    """Whatever else a layer keeps, such as a buffer for decoding."""
 
 
 class Moment(StrEnum):

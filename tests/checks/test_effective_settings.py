@@ -40,7 +40,7 @@ FULL = LayerGroup(
     layers=1,
     backend="CPU_ATTN",
     block_size=48,
-    dtypes={"keys and values": "bfloat16"},
+    dtypes={"attention": "bfloat16"},
 )
 
 
@@ -117,8 +117,8 @@ OTHERWISE: dict[str, tuple[dict[str, Any], dict[str, Any], Observed, str]] = {
     "key and value dtype": (
         {"kv_cache_dtype": "bfloat16"},
         {},
-        observed(STATE, with_dtypes(FULL, **{"keys and values": "float16"})),
-        "kv_cache_dtype asked for bfloat16, the keys and values tensors of attention are float16",
+        observed(STATE, with_dtypes(FULL, **{"attention": "float16"})),
+        "kv_cache_dtype asked for bfloat16, the cache tensors of attention are float16",
     ),
     "attention block size": (
         {"block_size": 32},
@@ -192,7 +192,7 @@ AS_ASKED: dict[str, tuple[dict[str, Any], dict[str, Any], Observed]] = {
     "fp8 lies in bytes": (
         {"kv_cache_dtype": "fp8"},
         {},
-        observed(with_dtypes(FULL, **{"keys and values": "uint8"})),
+        observed(with_dtypes(FULL, **{"attention": "uint8"})),
     ),
     "a backend's spelling": ({"attention_backend": "cpu-attn"}, {}, observed()),
     "block size as text": ({"block_size": "48"}, {}, observed()),

@@ -79,8 +79,8 @@ class Steps:
         step.__dict__["held"] = tuple(self._held(tokens))
         self.reader.before(step)
         for held in step.held:
-            for part in range(len(held.layer.parts)):
-                held.state(part).add_(1)
+            for _, state in held.states():
+                state.add_(1)
         self.reader.after(step)
         for name, number in tokens.items():
             self.done[name] += number

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from linattn_verify.engine.observe import count_compiled, layer_groups, observe, parts
+from linattn_verify.engine.observe import count_compiled, layer_groups, observe
 
 GDN = {
     "kind": "gdn_attn",
@@ -13,7 +13,7 @@ GDN = {
     "block_size": 48,
     "forward": "forward_cpu",
     "prefill_backend": "triton",
-    "dtypes": ["bfloat16", "float32"],
+    "dtypes": {"convolution": "bfloat16", "recurrent": "float32"},
 }
 FULL = {
     "kind": "attention",
@@ -21,12 +21,12 @@ FULL = {
     "block_size": 32,
     "forward": None,
     "prefill_backend": None,
-    "dtypes": ["float16"],
+    "dtypes": {"attention": "float16"},
 }
 
 
 def test_layers_that_are_alike_are_counted() -> None:
-    other = {**GDN, "dtypes": ["bfloat16", "bfloat16"]}
+    other = {**GDN, "dtypes": {"convolution": "bfloat16", "recurrent": "bfloat16"}}
     layers = [{"name": str(i), **layer} for i, layer in enumerate([GDN, FULL, GDN, other])]
     groups = layer_groups(layers)
     assert [(g.kind, g.layers, g.block_size, g.prefill_backend) for g in groups] == [
@@ -37,20 +37,6 @@ def test_layers_that_are_alike_are_counted() -> None:
     assert [g.forward for g in groups] == ["forward_cpu", None, "forward_cpu"]
     assert groups[0].dtypes == {"convolution": "bfloat16", "recurrent": "float32"}
     assert groups[2].dtypes == {"convolution": "bfloat16", "recurrent": "bfloat16"}
-
-
-@pytest.mark.parametrize(
-    ("kind", "dtypes", "expected"),
-    [
-        ("attention", ["uint8"], {"keys and values": "uint8"}),
-        ("short_conv", ["float32"], {"convolution": "float32"}),
-        ("linear", ["float32"], {"recurrent": "float32"}),
-        ("mamba2", ["a", "b", "c"], {"convolution": "a", "recurrent": "b", "part 3": "c"}),
-        ("mamba1", [], {}),
-    ],
-)
-def test_parts_of_a_state_are_named(kind: str, dtypes: list[str], expected: dict[str, str]) -> None:
-    assert parts(kind, dtypes) == expected
 
 
 def llm(scheduler: Any, cache: Any) -> Any:

@@ -43,6 +43,22 @@ def test_where_the_model_says_how_a_part_is_copied_that_counts(parts: Any) -> No
         assert layer.parts == (Part.RECURRENT, Part.CONVOLUTION)
 
 
+def test_what_a_layer_keeps_beside_its_state_is_neither_part(parts: Any) -> None:
+    """A buffer that the model does not say how to copy."""
+
+    def ask(kinds: set[Any]) -> dict[Any, tuple[Any, ...]]:
+        (kind,) = kinds
+        return {kind: (parts.steps.get_conv_copy_spec, lambda: None)}
+
+    model = SimpleNamespace(get_mamba_state_copy_funcs=ask)
+    runner = runner_of(parts, model, shapes=((3, 4), (2, 2, 3), (7, 3)))
+    for layer in parts.steps.state_layers(runner):
+        assert layer.parts == (Part.CONVOLUTION, Part.RECURRENT, Part.OTHER)
+    assert parts.memory.tensors(runner) == {
+        "attention": 2, "convolution": 2, "recurrent": 2, "other": 2,
+    }  # fmt: skip
+
+
 def test_a_group_of_several_specs_is_asked_for_each_layers_own(parts: Any) -> None:
     runner = runner_of(parts)
     attention, states = runner.kv_cache_config.kv_cache_groups
@@ -128,7 +144,9 @@ def test_restored_is_what_is_new_and_has_been_computed(step: Any) -> None:
 
 
 def test_a_state_is_the_engines_own_memory(step: Any) -> None:
-    step.held[0].state(1).fill_(7)
+    ((part, state),) = step.held[0].states(Part.RECURRENT)
+    state.fill_(7)
+    assert part is Part.RECURRENT
     context = step.runner.compilation_config.static_forward_context
     assert context[STATES[0]].kv_cache[1][4].unique().tolist() == [7]
 

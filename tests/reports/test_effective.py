@@ -47,7 +47,7 @@ OBSERVED = Observed(
             layers=1,
             backend="CPU_ATTN",
             block_size=48,
-            dtypes={"keys and values": "bfloat16"},
+            dtypes={"attention": "bfloat16"},
         ),
     ),
     scheduler_budget=36,
