@@ -11,13 +11,11 @@ from linattn_verify.engine.kernels.batch import Batch
 from linattn_verify.engine.kernels.faults import Injection
 from linattn_verify.engine.kernels.registry import Case, kernel
 from linattn_verify.engine.kernels.sequences import (
-    Piece,
     batch_cases,
-    case,
     initial_cases,
     split_cases,
 )
-from linattn_verify.engine.kernels.stepped import Stepped
+from linattn_verify.engine.kernels.stepped import Stepped, unequal_case, update_cases
 from linattn_verify.engine.kernels.tolerance import Tolerance
 
 if TYPE_CHECKING:
@@ -182,17 +180,9 @@ def update(injection: Injection) -> Iterator[Case]:
     import torch
 
     rule = DeltaRule(torch.bfloat16, torch.float32, injection)
-    for tokens, at in ((2, 1), (9, 1), (9, 8)):
-        yield case(f"T={tokens} split at {at}", _stepped(rule), (Piece(tokens, at),))
-    three = (Piece(1, 1), Piece(2, 1), Piece(7, 4))
-    many = tuple(Piece(2, 1) for _ in range(17))
-    yield case("3 sequences of 1, 2, 7 tokens", _stepped(rule), three)
-    yield case("17 sequences of 2 tokens", _stepped(rule), many)
-    handed = (Piece(69, 64), Piece(65, 63))
-    yield case("2 sequences, 64 and 63 tokens chunked, then updates", rule, handed, _stepped(rule))
+    yield from update_cases(rule, _stepped(rule), "chunked")
     for others in ({"head": 128}, {"state_dtype": torch.bfloat16}, {"state_dtype": torch.float16}):
-        other = _stepped(replace(rule, **others))
-        yield case("3 sequences of 1, 2, 7 tokens", other, three, may_refuse="head" not in others)
+        yield unequal_case(_stepped(replace(rule, **others)), may_refuse="head" not in others)
 
 
 def _stepped(rule: DeltaRule) -> Stepped:

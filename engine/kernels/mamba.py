@@ -11,13 +11,11 @@ from linattn_verify.engine.kernels.batch import Batch
 from linattn_verify.engine.kernels.faults import Injection
 from linattn_verify.engine.kernels.registry import Case, kernel
 from linattn_verify.engine.kernels.sequences import (
-    Piece,
     batch_cases,
-    case,
     initial_cases,
     split_cases,
 )
-from linattn_verify.engine.kernels.stepped import Stepped
+from linattn_verify.engine.kernels.stepped import Stepped, unequal_case, update_cases
 from linattn_verify.engine.kernels.tolerance import Tolerance
 
 if TYPE_CHECKING:
@@ -186,19 +184,10 @@ def update(injection: Injection) -> Iterator[Case]:
     import torch
 
     layer = Mamba2(torch.bfloat16, torch.float32, injection)
-    for tokens, at in ((2, 1), (9, 1), (9, 8)):
-        yield case(f"T={tokens} split at {at}", _stepped(layer), (Piece(tokens, at),))
-    three = (Piece(1, 1), Piece(2, 1), Piece(7, 4))
-    many = tuple(Piece(2, 1) for _ in range(17))
-    yield case("3 sequences of 1, 2, 7 tokens", _stepped(layer), three)
-    yield case("17 sequences of 2 tokens", _stepped(layer), many)
-    handed = (Piece(69, 64), Piece(65, 63))
-    yield case(
-        "2 sequences, 64 and 63 tokens scanned, then updates", layer, handed, _stepped(layer)
-    )
+    yield from update_cases(layer, _stepped(layer), "scanned")
     for activations, state in _combinations():
-        other = _stepped(replace(layer, activations=activations, state_dtype=state))
-        yield case("3 sequences of 1, 2, 7 tokens", other, three, may_refuse=True)
+        other = replace(layer, activations=activations, state_dtype=state)
+        yield unequal_case(_stepped(other), may_refuse=True)
 
 
 def _combinations() -> "list[tuple[dtype, dtype]]":

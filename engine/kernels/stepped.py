@@ -1,10 +1,12 @@
 """An operator that takes one token a sequence, seen as one over sequences: token after token."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 from linattn_verify.engine.kernels.batch import Batch
-from linattn_verify.engine.kernels.sequences import SequenceKernel
+from linattn_verify.engine.kernels.registry import Case
+from linattn_verify.engine.kernels.sequences import Piece, SequenceKernel, case
 from linattn_verify.engine.kernels.tolerance import Tolerance
 
 if TYPE_CHECKING:
@@ -72,3 +74,20 @@ class Stepped:
             for row, output in zip(rows, step, strict=True):
                 outputs[row] = output
         return torch.stack([o for o in outputs if o is not None])
+
+
+def update_cases(over: SequenceKernel, stepped: Stepped, done: str) -> Iterator[Case]:
+    """Splits of one sequence, unequal and many sequences, and a prefill (what `over` has `done`)
+    that is handed over to updates."""
+    for tokens, at in ((2, 1), (9, 1), (9, 8)):
+        yield case(f"T={tokens} split at {at}", stepped, (Piece(tokens, at),))
+    yield unequal_case(stepped)
+    yield case("17 sequences of 2 tokens", stepped, tuple(Piece(2, 1) for _ in range(17)))
+    handed = (Piece(69, 64), Piece(65, 63))
+    yield case(f"2 sequences, 64 and 63 tokens {done}, then updates", over, handed, stepped)
+
+
+def unequal_case(stepped: Stepped, may_refuse: bool = False) -> Case:
+    """Three sequences that end one after the other."""
+    pieces = (Piece(1, 1), Piece(2, 1), Piece(7, 4))
+    return case("3 sequences of 1, 2, 7 tokens", stepped, pieces, may_refuse=may_refuse)
