@@ -1,17 +1,16 @@
 """Does any result rest on memory that nobody has written?
 
 Scenarios are served again, in the same order and steps, after every cache tensor (attention blocks,
-convolution and recurrent states) has been filled with NaN, the pool dirty from the requests before;
-the trace must be the same, bit for bit, as on zeroed memory. So also in a pool so small that blocks
-are used over and over.
+convolution and recurrent states) has been filled with NaN, the pool dirty from the requests before,
+and every block again as it is handed out; the trace must be the same, bit for bit, as on zeroed
+memory. So also in a pool so small that blocks are used over and over.
 
-The fault it exists for: a block or state slot that is read before it is written, as where vLLM does
-not zero the blocks it hands out (`_zero_block_ids`). Fresh memory holds zeros, which look like a
-right initial state: no other check sees it on a fresh engine.
+The fault it exists for: a block or state slot that is read before its owner has written it, be it
+untouched or stale, as where vLLM does not zero the blocks it hands out (`_zero_block_ids`). Fresh
+memory holds zeros, which look like a right initial state: no other check sees it on a fresh engine.
 
-What it cannot see: a read of memory that somebody else has written since the fill (the stale state
-of a slot's former owner is finite; `state_equivalence` and the log-probabilities are about that),
-and reads whose result is thrown away, which do no harm.
+What it cannot see: reads whose result is thrown away, which do no harm; blocks handed out while a
+cache is being read (`warm-nan` goes on from what `cold-nan` left, and fills nothing itself).
 """
 
 from linattn_verify.checks.evidence import Evidence
@@ -37,8 +36,8 @@ _RULE = "rule of the check"
 
 @check(
     name=NAME,
-    fault="a cache block or state slot that is read before anybody has written it",
-    blind="stale but finite states of a slot's former owner; reads whose result is thrown away",
+    fault="a cache block or state slot that is read before its owner has written it",
+    blind="reads whose result is thrown away; blocks handed out while a cache is being read",
     kinds=KINDS,
     needs=(Need.HYGIENE,),
 )

@@ -7,7 +7,11 @@ from linattn_verify.traces.schema import TraceRecord
 
 def memory_proofs(scenario: Scenario, record: TraceRecord) -> tuple[Proof, ...]:
     """Those that the scenario needs."""
-    return (*_memory(scenario, record), *_reuse(scenario, record))
+    return (
+        *_memory(scenario, record),
+        *_reuse(scenario, record),
+        *_handed_out(scenario, record),
+    )
 
 
 def _memory(scenario: Scenario, record: TraceRecord) -> tuple[Proof, ...]:
@@ -37,5 +41,21 @@ def _reuse(scenario: Scenario, record: TraceRecord) -> tuple[Proof, ...]:
             expected="more blocks handed out than the pool has",
             observed=f"{record.allocated_blocks} handed out, {record.pool_blocks} in the pool",
             holds=record.allocated_blocks > record.pool_blocks > 0,
+        ),
+    )
+
+
+def _handed_out(scenario: Scenario, record: TraceRecord) -> tuple[Proof, ...]:
+    """What a block's former owner has left was overwritten before the block was used again."""
+    if scenario.memory is None or not (scenario.memory is Memory.NAN or scenario.tight):
+        return ()
+    content = "NaN" if scenario.memory is Memory.NAN else "zeros"
+    filled, of = record.handed_out_blocks, record.allocated_blocks
+    return (
+        Proof(
+            name="blocks_filled",
+            expected=f"{content} in every block as it is handed out",
+            observed=f"{filled} of {of} blocks",
+            holds=filled == of > 0,
         ),
     )

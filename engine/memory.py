@@ -10,9 +10,9 @@ from linattn_verify.configs.plan import Memory
 from linattn_verify.engine.steps import Step, cache_tensors
 from linattn_verify.traces.states import Part
 
-_PATTERN = {Memory.ZERO: 0, Memory.NAN: 0x7FFF}
-"""As 16-bit words. 0x7FFF repeated is NaN in every floating-point dtype that caches have: bfloat16,
-float16, float32, float64, and both of FP8, so that layers of different dtypes may share memory."""
+_BYTE = {Memory.ZERO: 0, Memory.NAN: 0xFF}
+"""0xFF repeated is NaN in every floating-point dtype that caches have: bfloat16, float16, float32,
+float64, and both of FP8, so that layers of different dtypes may share memory."""
 
 
 def fill(runner: Any, memory: Memory) -> int:
@@ -22,9 +22,8 @@ def fill(runner: Any, memory: Memory) -> int:
         for _, tensor in _tensors(runner)
     }
     for storage in storages.values():
-        device = storage.device
-        words = torch.empty(0, dtype=torch.int16, device=device)
-        words.set_(storage, 0, (storage.nbytes() // 2,)).fill_(_PATTERN[memory])
+        everything = torch.empty(0, dtype=torch.uint8, device=storage.device)
+        everything.set_(storage).fill_(_BYTE[memory])
     return sum(storage.nbytes() for storage in storages.values())
 
 
@@ -44,23 +43,34 @@ def poisoned(runner: Any) -> dict[str, int]:
 
 
 @dataclass
-class Cleaner:
-    """Zeroes the blocks of these kinds as they are handed out, so that only those of other kinds
-    are ever found as they were."""
+class HandOut:
+    """Fills blocks as they are handed out, before the engine does anything with them: what a former
+    owner has left is as forbidden to read as what nobody has written."""
 
-    parts: frozenset[Part] = frozenset()
+    memory: Memory | None = None
+    """What they are filled with; None: they are left as they are."""
+    cleaned: frozenset[Part] = frozenset()
+    """Kinds of block that are zeroed instead."""
+    blocks: int = 0
+    """Blocks filled so far, each time counted."""
 
     @property
     def active(self) -> bool:
-        return bool(self.parts)
+        return self.memory is not None
+
+    def begin(self, memory: Memory | None, cleaned: frozenset[Part]) -> None:
+        """From now on; counts anew."""
+        self.memory, self.cleaned, self.blocks = memory, cleaned, 0
 
     def scheduled(self, step: Step) -> None:
+        assert self.memory is not None
         runner, every = step.runner, cache_tensors(step.runner)
         for group, blocks in enumerate(_new_blocks(step.scheduled)):
+            self.blocks += len(blocks)
             for name in runner.kv_cache_config.kv_cache_groups[group].layer_names:
                 for part, tensor in every[name]:
-                    if part in self.parts:
-                        _blocks(tensor, runner)[sorted(blocks)] = 0
+                    byte = _BYTE[Memory.ZERO if part in self.cleaned else self.memory]
+                    _blocks(tensor, runner).view(torch.uint8)[sorted(blocks)] = byte
 
     def before(self, step: Step) -> None: ...
 
@@ -68,9 +78,15 @@ class Cleaner:
 
 
 def _new_blocks(scheduled: Any) -> list[set[int]]:
-    """By KV-cache group: blocks handed out in this step, without the null block."""
-    tables = [r.block_ids for r in scheduled.scheduled_new_reqs]
-    tables += [ids for ids in scheduled.scheduled_cached_reqs.new_block_ids if ids]
+    """By KV-cache group: blocks handed out in this step. Not the null block, and none of a request
+    that found states in the cache, or that was preempted: some of theirs are in use already."""
+    cached = scheduled.scheduled_cached_reqs
+    tables = [r.block_ids for r in scheduled.scheduled_new_reqs if not r.num_computed_tokens]
+    tables += [
+        ids
+        for name, ids in zip(cached.req_ids, cached.new_block_ids, strict=True)
+        if ids and name not in cached.resumed_req_ids
+    ]
     groups = max((len(table) for table in tables), default=0)
     return [{b for table in tables for b in table[g]} - {0} for g in range(groups)]
 

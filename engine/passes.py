@@ -39,17 +39,18 @@ class Pass:
         return sum(len(a.token_ids) + a.max_tokens for a in self.asks)
 
 
-def passes(run: Run, block: int) -> list[Pass]:
-    """The passes of a scenario, in order. `block`: tokens of a cache block."""
+def passes(run: Run, block: int, round_: int = 0) -> list[Pass]:
+    """The passes of a scenario, in order. `block`: tokens of a cache block; `round_`: how often the
+    scenario has been served before, so that what is cached is not found again."""
     kind = run.scenario.kind
     if kind is Kind.PREFIX:
         return [_prefixes(run)]
     cached = kind in (Kind.COLD, Kind.WARM)
     found = []
     if Leg.DECODE in run.scenario.legs and run.forced is not None:
-        found.append(_whole_prompts(run, Leg.DECODE, cached))
+        found.append(_whole_prompts(run, Leg.DECODE, cached, round_))
     if Leg.FREE in run.scenario.legs:
-        found.append(_whole_prompts(run, Leg.FREE, cached))
+        found.append(_whole_prompts(run, Leg.FREE, cached, round_))
     if kind is Kind.COLD and not run.scenario.aside:
         found += _fill_every_block(run.prompts, block)
     if Leg.CUT in run.scenario.legs:
@@ -57,7 +58,7 @@ def passes(run: Run, block: int) -> list[Pass]:
     return [p for p in found if p.asks]
 
 
-def _whole_prompts(run: Run, leg: Leg, cached: bool) -> Pass:
+def _whole_prompts(run: Run, leg: Leg, cached: bool, round_: int = 0) -> Pass:
     """Every prompt at once. Salts differ by request and leg, so that `cold` finds nothing, even
     among prompts that share a prefix, and `warm` finds exactly its own."""
     reference = run.forced is None
@@ -70,7 +71,7 @@ def _whole_prompts(run: Run, leg: Leg, cached: bool) -> Pass:
                 leg=leg,
                 token_ids=ids,
                 max_tokens=run.decode_tokens,
-                salt=f"{leg}-{i}" if cached else None,
+                salt=f"{leg}-{i}{f'-{round_}' if round_ else ''}" if cached else None,
                 forced=forced[i] if forced else None,
                 prompt_logprobs=leg is Leg.DECODE or reference,
                 read_cache=cached,

@@ -24,6 +24,7 @@ from linattn_verify.traces.states import Part
 from linattn_verify.traces.store import frame_of, read_trace, write_states, write_trace
 
 _FEW = 2  # requests at a time in a small pool
+_MOST_ROUNDS = 64
 Report = Callable[[int, int], None]
 """Takes tokens done and tokens in all."""
 
@@ -45,17 +46,33 @@ class Server:
         started = self._begin(run)
         if run.states:
             self._rpc("linattn_read_states", run.states.most_bytes)
-        records, rows = self._prompts(run, report)
+        records, rows = self._rounds(run, report)
         more = {
             "allocated_blocks": self.scheduler.allocated_blocks,
+            "handed_out_blocks": self._rpc("linattn_handed_out")[0],
             "state_rows": self._write_states(run.states),
             "suspects": self._suspects(run, rows, report),
         }
         self._write(run, "positions", records, rows, started, **more)
 
-    def _prompts(self, run: Run, report: Report) -> tuple[list[RequestRecord], list[Row]]:
+    def _rounds(self, run: Run, report: Report) -> tuple[list[RequestRecord], list[Row]]:
+        """What the scenario serves. In a small pool again and again, until more blocks have been
+        handed out than there are: the last round then uses blocks that others have had."""
+        records, rows = self._prompts(run, report)
+        for number in range(1, _MOST_ROUNDS):
+            if not run.scenario.tight or self._blocks_were_reused():
+                break
+            records, rows = self._prompts(run, report, number)
+        return records, rows
+
+    def _blocks_were_reused(self) -> bool:
+        return self.scheduler.allocated_blocks > self.scheduler.pool_blocks
+
+    def _prompts(
+        self, run: Run, report: Report, round_: int = 0
+    ) -> tuple[list[RequestRecord], list[Row]]:
         """Every pass of the scenario, in order."""
-        todo = passes(run, self.facts.block_size)
+        todo = passes(run, self.facts.block_size, round_)
         total = sum(one.tokens() for one in todo)
         maker = RowMaker(run.top_k, self._text)
         records: list[RequestRecord] = []
@@ -90,11 +107,9 @@ class Server:
         found = []
         kinds = [Part(kind) for kind in (self.filled.tensors if self.filled else ())]
         for part in kinds:
-            self._make_ready(run)
-            self._rpc("linattn_clean", [other.value for other in kinds if other is not part])
-            if first_difference(baseline, frame_of(self._prompts(run, report)[1])) is not None:
+            self._make_ready(run, cleaned=[other.value for other in kinds if other is not part])
+            if first_difference(baseline, frame_of(self._rounds(run, report)[1])) is not None:
                 found.append(part)
-        self._rpc("linattn_clean", [])
         return tuple(found)
 
     def serve(self, command: Serve, report: Report) -> None:
@@ -123,18 +138,24 @@ class Server:
         self._rpc("linattn_inject", list(command.scenario.faults))
         self._rpc("linattn_take_top_logits")
         self.scheduler.max_num_scheduled_tokens = command.scenario.budget
-        self.scheduler.begin()
         return started
 
-    def _make_ready(self, command: Run | Serve) -> None:
-        """Cache, memory and pool as the scenario wants to find them."""
+    def _make_ready(self, command: Run | Serve, cleaned: Sequence[str] = ()) -> None:
+        """Cache, memory and pool as the scenario wants to find them; blocks of the kinds `cleaned`
+        are zeroed when handed out, whatever the scenario wants."""
+        scenario = command.scenario
         self.scheduler.whole_pool()
-        if command.scenario.after is None:
+        if scenario.after is None:
             self.llm.reset_prefix_cache()
-        self.filled = self._fill(command.scenario.memory)
-        if command.scenario.tight and isinstance(command, Run):
+        self.filled = self._fill(scenario.memory)
+        # What a former owner has left must not matter either, where blocks are used again.
+        reused = scenario.memory is Memory.NAN or scenario.tight
+        content = scenario.memory.value if scenario.memory and reused else None
+        self._rpc("linattn_hand_out", content, list(cleaned))
+        if scenario.tight and isinstance(command, Run):
             longest = max(map(len, command.prompts)) + command.decode_tokens
             self.scheduler.shrink_pool(_FEW, longest)
+        self.scheduler.begin()
 
     def _fill(self, memory: Memory | None) -> Filled | None:
         """Fill every cache tensor; what the workers say of it, added up."""

@@ -5,7 +5,7 @@ from typing import Any
 from linattn_verify.configs.plan import Memory
 from linattn_verify.engine import forcing, memory
 from linattn_verify.engine.faults import Faults
-from linattn_verify.engine.memory import Cleaner
+from linattn_verify.engine.memory import HandOut
 from linattn_verify.engine.observe import count_compiled
 from linattn_verify.engine.states import Row, StateReader
 from linattn_verify.engine.steps import cache_tensors, watch
@@ -49,9 +49,9 @@ class WorkerExtension:
         runner: Any = self.model_runner  # type: ignore[attr-defined]
         self._linattn_faults = Faults(runner)
         self._linattn_reader = StateReader(rank=self.rank)  # type: ignore[attr-defined]
-        self._linattn_cleaner = Cleaner()
+        self._linattn_hand_out = HandOut()
         # The reader sees what a fault has done, as the model does.
-        watch(runner, (self._linattn_cleaner, self._linattn_faults, self._linattn_reader))
+        watch(runner, (self._linattn_hand_out, self._linattn_faults, self._linattn_reader))
 
     def linattn_compiled(self) -> dict[str, int]:
         """How many modules can be compiled, are meant to be, and have run compiled."""
@@ -76,9 +76,15 @@ class WorkerExtension:
             "poisoned": memory.poisoned(runner),
         }
 
-    def linattn_clean(self, parts: list[str]) -> None:
-        """Zero the blocks of these kinds as they are handed out, and of no others."""
-        self._linattn_cleaner.parts = frozenset(map(Part, parts))
+    def linattn_hand_out(self, content: str | None, cleaned: list[str]) -> None:
+        """Fill blocks as they are handed out from now on, those of the kinds `cleaned` with zeros;
+        without `content` they are left as they are."""
+        memory = Memory(content) if content else None
+        self._linattn_hand_out.begin(memory, frozenset(map(Part, cleaned)))
+
+    def linattn_handed_out(self) -> int:
+        """Blocks filled so since then."""
+        return self._linattn_hand_out.blocks
 
     def linattn_read_states(self, most_bytes: int) -> None:
         """Read the states of marked requests from now on."""

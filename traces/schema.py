@@ -125,6 +125,8 @@ class TraceRecord(Strict):
     """Cache blocks that the scheduler could hand out."""
     allocated_blocks: int
     """Cache blocks that it did hand out, each time counted."""
+    handed_out_blocks: int = 0
+    """Of them, those that were filled again as they were handed out."""
     filled: Filled | None = None
     suspects: tuple[Part, ...] = ()
     """Where memory was filled with NaN and that showed: the kinds of block that still show it where

@@ -10,7 +10,9 @@ from linattn_verify.engine.kernels.registry import Answer, Case, kernel
 
 def _on_gpu() -> str | None:
     """The engine chooses them on CUDA; this tool has cases for CPU memory alone."""
-    return "this tool has no cases for CUDA yet" if on_cuda() else "no CUDA device"
+    if not on_cuda():
+        return "no CUDA device"
+    return "this tool has no cases for CUDA yet: leave it out with --skip kernels"
 
 
 def _without(feature: str, present: str) -> Answer:

@@ -117,6 +117,8 @@ class AsideWorld(World):
             )
         if scenario.tight:
             settings.update(pool_blocks=11, allocated_blocks=13)
+        if scenario.memory is Memory.NAN or scenario.tight:
+            settings["handed_out_blocks"] = settings["allocated_blocks"]
 
     def _states(self, scenario: Scenario) -> list[Row]:
         first = Leg.FREE if scenario.kind is Kind.FULL else Leg.DECODE

@@ -1,5 +1,7 @@
 """What must be proven of prefixes, of filled memory and of small pools."""
 
+import pytest
+
 from linattn_verify.checks.proofs import prove
 from linattn_verify.checks.result import Proof
 from linattn_verify.traces.schema import Slice
@@ -30,9 +32,25 @@ def test_memory_is_proven_where_it_was_filled_and_reuse_where_the_pool_is_small(
     assert {n for n, some in found.items() if "memory" not in some} == {
         *("warm", "warm-2", "warm-nan"),
     }
-    assert {n for n, some in found.items() if "blocks_reused" in some} == {
-        *("chunked@7-tight", "chunked@7-tight-nan", "cold-tight", "cold-tight-nan"),
+    tight = {"chunked@7-tight", "chunked@7-tight-nan", "cold-tight", "cold-tight-nan"}
+    assert {n for n, some in found.items() if "blocks_reused" in some} == tight
+    assert {n for n, some in found.items() if "blocks_filled" in some} == {
+        *tight,
+        *("full-nan", "chunked@7-nan", "cold-nan"),
     }
+
+
+@pytest.mark.parametrize(("filled", "of"), [(12, 13), (0, 13), (14, 13), (0, 0)])
+def test_a_block_handed_out_as_it_was_left_proves_nothing(
+    whole: AsideWorld, filled: int, of: int
+) -> None:
+    whole.settings["full-nan"].update(handed_out_blocks=filled, allocated_blocks=of)
+    proof = proofs(whole, "full-nan")["blocks_filled"]
+    assert (proof.expected, proof.observed, proof.holds) == (
+        "NaN in every block as it is handed out",
+        f"{filled} of {of} blocks",
+        False,
+    )
 
 
 def test_of_prefixes_one_step_each_is_proven_and_not_every_prompt_once(

@@ -1,4 +1,4 @@
-"""Cache tensors filled, read back and cleaned; no engine."""
+"""Cache tensors filled, read back, and filled again as blocks are handed out; no engine."""
 
 from types import SimpleNamespace
 from typing import Any
@@ -62,7 +62,7 @@ def test_memory_that_layers_share_is_filled_and_counted_once(parts: Any) -> None
     )
     whole = BYTES - 60 - 5 * 12 * 6 + 240
     assert parts.memory.fill(runner, Memory.NAN) == whole
-    assert raw.view(torch.int16).unique().tolist() == [0x7FFF]
+    assert raw.unique().tolist() == [-1]
 
 
 @pytest.mark.parametrize("block", [0, 2, 4], ids=["first", "middle", "last"])
@@ -74,71 +74,94 @@ def test_one_number_in_an_end_or_the_middle_is_no_poison(parts: Any, block: int)
     assert parts.memory.poisoned(runner) == {"attention": 1, "convolution": 2, "recurrent": 1}
 
 
-def scheduled(new: list[tuple[list[int], list[int]]], more: Any) -> SimpleNamespace:
-    """Blocks of new requests and of running ones, by group: attention, states."""
+def scheduled(new: list[Any], more: dict[str, Any], resumed: str = "") -> SimpleNamespace:
+    """Blocks of new requests (with tokens found in the cache) and of running ones, by group:
+    attention, states."""
     return SimpleNamespace(
-        scheduled_new_reqs=[SimpleNamespace(block_ids=ids) for ids in new],
-        scheduled_cached_reqs=SimpleNamespace(new_block_ids=more),
+        scheduled_new_reqs=[
+            SimpleNamespace(block_ids=ids, num_computed_tokens=cached) for ids, cached in new
+        ],
+        scheduled_cached_reqs=SimpleNamespace(
+            req_ids=list(more), new_block_ids=list(more.values()), resumed_req_ids={resumed}
+        ),
     )
 
 
-def cleaned(parts: Any, *kinds: Part) -> dict[str, list[list[int]]]:
-    """By layer: the blocks that hold no NaN any more, of each of its tensors. New requests got
-    block 3 for keys and values and the null block and 1 for states, a running one 2 and 4."""
+# A new request got block 3 for keys and values and the null block and 1 for states, a running one
+# 2 and 4; what came from the cache, or back after a preemption, has block 0 to 4 of everything.
+EVERYTHING = ([0, 1, 2, 3, 4], [0, 1, 2, 3, 4])
+STEP = scheduled(
+    [(([3], [0, 1]), 0), (EVERYTHING, 16)],
+    {"a": None, "b": ([2], [4]), "c": ([], []), "back": EVERYTHING},
+    resumed="back",
+)
+
+
+def handed_out(
+    parts: Any, before: Memory, content: Memory | None, *cleaned: Part
+) -> tuple[int, dict[str, list[list[int]]]]:
+    """Blocks counted, and by layer those of each tensor that no longer hold what was there."""
     runner = runner_of(parts)
-    parts.memory.fill(runner, Memory.NAN)
-    cleaner = parts.memory.Cleaner(frozenset(kinds))
-    assert cleaner.active is bool(kinds)
-    step = SimpleNamespace(
-        runner=runner, scheduled=scheduled([([3], [0, 1])], [None, ([2], [4]), ([], [])])
-    )
-    cleaner.scheduled(step)
+    parts.memory.fill(runner, before)
+    hand_out = parts.memory.HandOut()
+    hand_out.begin(content, frozenset(cleaned))
+    assert hand_out.active is (content is not None)
+    if hand_out.active:
+        hand_out.scheduled(SimpleNamespace(runner=runner, scheduled=STEP))
     keys = cache(runner, ATTENTION[0]).transpose(0, 1)
     halves = cache(runner, ATTENTION[1]).unflatten(0, (BLOCKS, 2))
     tensors = {ATTENTION[0]: (keys,), ATTENTION[1]: (halves,)}
     tensors |= {name: cache(runner, name) for name in STATES}
-    return {name: [clean_blocks(t) for t in found] for name, found in tensors.items()}
+    nan = before is Memory.NAN
+    return hand_out.blocks, {n: [clean(t, not nan) for t in ts] for n, ts in tensors.items()}
 
 
-def clean_blocks(tensor: Any) -> list[int]:
-    """Blocks of zeros; all others are NaN from end to end."""
-    clean = [b for b in range(BLOCKS) if not bool(tensor[b].isnan().any())]
-    assert all(not bool(tensor[b].float().any()) for b in clean)
-    assert all(bool(tensor[b].isnan().all()) for b in range(BLOCKS) if b not in clean)
-    return clean
+def clean(tensor: Any, nan: bool) -> list[int]:
+    """Blocks that are NaN from end to end, or zeros; all others are the other, end to end."""
+    is_nan = [bool(tensor[b].isnan().all()) for b in range(BLOCKS)]
+    for block in range(BLOCKS):
+        assert is_nan[block] or not bool(tensor[block].float().any())
+    return [block for block in range(BLOCKS) if is_nan[block] is nan]
 
 
-def test_new_attention_blocks_are_zeroed_and_states_left(parts: Any) -> None:
-    assert cleaned(parts, Part.ATTENTION) == {
-        **{key: [[2, 3]] for key in ATTENTION},
+HANDED = {**{key: [[2, 3]] for key in ATTENTION}, **{key: [[1, 4], [1, 4]] for key in STATES}}
+
+
+def test_blocks_are_nan_as_they_are_handed_out_and_no_others(parts: Any) -> None:
+    assert handed_out(parts, Memory.ZERO, Memory.NAN) == (4, HANDED)
+    assert handed_out(parts, Memory.NAN, Memory.ZERO) == (4, HANDED)
+
+
+def test_without_content_they_are_left_as_they_are(parts: Any) -> None:
+    untouched: dict[str, list[list[int]]] = {
+        **{key: [[]] for key in ATTENTION},
         **{key: [[], []] for key in STATES},
     }
+    assert handed_out(parts, Memory.ZERO, None) == (0, untouched)
 
 
 @pytest.mark.parametrize(
-    ("kind", "expected"),
-    [(Part.CONVOLUTION, [[1, 4], []]), (Part.RECURRENT, [[], [1, 4]])],
-    ids=["convolution", "recurrent"],
+    ("kind", "attention", "states"),
+    [
+        (Part.ATTENTION, [[2, 3]], [[], []]),
+        (Part.CONVOLUTION, [[]], [[1, 4], []]),
+        (Part.RECURRENT, [[]], [[], [1, 4]]),
+    ],
+    ids=["attention", "convolution", "recurrent"],
 )
-def test_new_states_of_one_kind_are_zeroed_but_for_the_null_block(
-    parts: Any, kind: Part, expected: list[list[int]]
+def test_blocks_of_a_cleaned_kind_are_zeroed_instead(
+    parts: Any, kind: Part, attention: list[list[int]], states: list[list[int]]
 ) -> None:
-    assert cleaned(parts, kind) == {
-        **{key: [[]] for key in ATTENTION},
-        **dict.fromkeys(STATES, expected),
-    }
+    assert handed_out(parts, Memory.NAN, Memory.NAN, kind) == (
+        4,
+        {**dict.fromkeys(ATTENTION, attention), **dict.fromkeys(STATES, states)},
+    )
 
 
-def test_a_cleaner_without_kinds_does_nothing(parts: Any) -> None:
-    assert cleaned(parts) == {
-        **{key: [[]] for key in ATTENTION},
-        **{key: [[], []] for key in STATES},
-    }
-
-
-def test_a_step_without_new_blocks_cleans_nothing(parts: Any) -> None:
+def test_a_step_without_new_blocks_fills_nothing(parts: Any) -> None:
     runner = runner_of(parts)
-    parts.memory.fill(runner, Memory.NAN)
-    step = SimpleNamespace(runner=runner, scheduled=scheduled([], [None]))
-    parts.memory.Cleaner(frozenset(Part)).scheduled(step)
-    assert parts.memory.poisoned(runner) == TENSORS
+    hand_out = parts.memory.HandOut()
+    hand_out.begin(Memory.NAN, frozenset())
+    hand_out.scheduled(SimpleNamespace(runner=runner, scheduled=scheduled([], {"a": None})))
+    assert hand_out.blocks == 0
+    assert parts.memory.poisoned(runner) == dict.fromkeys(TENSORS, 0)

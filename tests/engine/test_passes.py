@@ -94,6 +94,12 @@ def salts(found: list[Pass], leg: Leg) -> list[str | None]:
     return [ask.salt for one in found for ask in one.asks if ask.leg is leg]
 
 
+def test_a_second_round_finds_nothing_of_the_first() -> None:
+    small = run(Kind.COLD, (Leg.PROMPT, Leg.DECODE), {"tight": True})
+    rounds = [salts(passes(small, BLOCK, number), Leg.DECODE) for number in range(3)]
+    assert len({salt for one in rounds for salt in one}) == 3 * len(PROMPTS)
+
+
 def test_no_two_requests_of_a_cold_scenario_share_a_salt_but_a_ladders_own() -> None:
     found = cold()
     whole = salts(found, Leg.DECODE) + salts(found, Leg.FREE)

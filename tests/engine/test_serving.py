@@ -21,7 +21,7 @@ class Made:
 
     def __init__(self) -> None:
         self.log: list[Any] = []
-        self.allocated_blocks = 0
+        self.allocated_blocks = self.pool_blocks = 0
         self.max_num_scheduled_tokens = 0
         self.answers: dict[str, list[Any]] = {}
 
@@ -37,6 +37,7 @@ class Made:
 
     def begin(self) -> None:
         self.allocated_blocks = 0
+        self.log.append("begin")
 
     def collective_rpc(self, method: str, args: tuple[Any, ...]) -> list[Any]:
         self.log.append((method.removeprefix("linattn_"), *args))
@@ -83,13 +84,13 @@ def run(baseline: Path | None = None, states: States | None = None, **fields: An
 
 def test_a_scenario_finds_an_empty_cache_and_whatever_memory_holds(server: Any, made: Made) -> None:
     server._make_ready(run())
-    assert made.log == ["whole pool", "reset"]
+    assert made.log == ["whole pool", "reset", ("hand_out", None, []), "begin"]
     assert server.filled is None
 
 
 def test_what_goes_on_in_a_cache_does_not_empty_it(server: Any, made: Made) -> None:
     server._make_ready(run(after="cold"))
-    assert made.log == ["whole pool"]
+    assert made.log == ["whole pool", ("hand_out", None, []), "begin"]
 
 
 def test_memory_is_filled_in_an_empty_cache_and_the_pool_shrunk_last(
@@ -97,7 +98,8 @@ def test_memory_is_filled_in_an_empty_cache_and_the_pool_shrunk_last(
 ) -> None:
     server._make_ready(run(memory=Memory.NAN, tight=True))
     # two of the longest prompt and its output: 13 + 4 tokens
-    assert made.log == ["whole pool", "reset", ("fill", "nan"), ("shrink", 2, 17)]
+    filled: list[Any] = [("fill", "nan"), ("hand_out", "nan", []), ("shrink", 2, 17)]
+    assert made.log == ["whole pool", "reset", *filled, "begin"]
     # as both workers say
     assert server.filled == Filled(
         content=Memory.NAN,
@@ -127,6 +129,27 @@ def test_the_states_of_every_worker_are_written(server: Any, made: Made, tmp_pat
     assert server._write_states(None) == 0
 
 
+@pytest.mark.parametrize(
+    ("tight", "each", "rounds"),
+    [(False, 3, [0]), (True, 11, [0]), (True, 4, [0, 1, 2]), (True, 0, list(range(64)))],
+    ids=["large pool", "reused at once", "after three", "never"],
+)
+def test_a_small_pool_is_served_until_blocks_are_used_again(
+    server: Any, made: Made, tight: bool, each: int, rounds: list[int]
+) -> None:
+    served: list[int] = []
+    made.pool_blocks = 10
+
+    def prompts(command: Run, report: Any, number: int = 0) -> tuple[list[int], list[int]]:
+        served.append(number)
+        made.allocated_blocks += each
+        return [number], [number]
+
+    server._prompts = prompts
+    assert server._rounds(run(tight=tight), None) == ([rounds[-1]], [rounds[-1]])
+    assert served == rounds
+
+
 def test_only_marked_requests_carry_the_label(parts: Any) -> None:
     label = parts.steps.LABEL
     for request in (0, 5):
@@ -144,7 +167,7 @@ def suspects(
     broken = [{**row, "logprob": float("nan")} for row in rows()]
 
     def prompts(command: Run, report: Any) -> tuple[list[Any], list[dict[str, Any]]]:
-        cleaned: list[str] = next((e[1] for e in reversed(made.log) if e[0] == "clean"), [])
+        cleaned: list[str] = next((e[2] for e in reversed(made.log) if e[0] == "hand_out"), [])
         return [], broken if guilty - {Part(kind) for kind in cleaned} else rows()
 
     server._prompts = prompts
@@ -160,9 +183,8 @@ def test_the_kind_of_block_that_is_read_unwritten_is_found(
     server: Any, made: Made, tmp_path: Path, part: Part
 ) -> None:
     assert suspects(server, made, tmp_path, {part}) == (part,)
-    # each time from the start, and clean of the cleaning afterwards
+    # each time from the start
     assert made.log.count("reset") == made.log.count(("fill", "nan")) == 3
-    assert made.log[-1] == ("clean", [])
 
 
 def test_every_kind_that_is_read_unwritten_is_found(
