@@ -92,6 +92,11 @@ def _judge(pair: Pair) -> CheckResult:
 
 def _verdict(pair: Pair, difference: Difference | None, rows: int, bad: int) -> tuple[Verdict, str]:
     record = pair.candidate.record
+    if difference is not None and not bad and _never_repeats(pair):
+        return Verdict.INCONCLUSIVE, (
+            f"{difference.rows:,} of {difference.compared:,} rows differ, but so they do on zeroed "
+            "memory: this engine does not repeat itself bit for bit"
+        )
     if difference is not None:
         return Verdict.FAIL, _differs(pair, difference, record)
     if bad:
@@ -104,6 +109,14 @@ def _verdict(pair: Pair, difference: Difference | None, rows: int, bad: int) -> 
     if pair.scenario.tight:
         said += f"; {record.allocated_blocks} blocks handed out from {record.pool_blocks}"
     return Verdict.PASS, said
+
+
+def _never_repeats(pair: Pair) -> bool:
+    """Whether the engine, or the twin that this one goes on from, gave another trace on zeroed
+    memory as well."""
+    after = pair.evidence.traces.get(pair.scenario.after or "")
+    records = [pair.candidate.record, *([after.record] if after else [])]
+    return any(record.repeats is False for record in records)
 
 
 def _differs(pair: Pair, difference: Difference, record: TraceRecord) -> str:

@@ -47,11 +47,11 @@ class Server:
         if run.states:
             self._rpc("linattn_read_states", run.states.most_bytes)
         records, rows = self._rounds(run, report)
-        more = {
+        more: dict[str, Any] = {
             "allocated_blocks": self.scheduler.allocated_blocks,
             "handed_out_blocks": self._rpc("linattn_handed_out")[0],
             "state_rows": self._write_states(run.states),
-            "suspects": self._suspects(run, rows, report),
+            **self._suspects(run, rows, report),
         }
         self._write(run, "positions", records, rows, started, **more)
 
@@ -96,21 +96,24 @@ class Server:
         write_states(Path(wanted.path), rows)
         return len(rows)
 
-    def _suspects(self, run: Run, rows: list[Row], report: Report) -> tuple[Part, ...]:
-        """Where NaN showed: the kinds of block that were read unwritten. The scenario is repeated
-        with one kind after the other left as it is, and all others zeroed when handed out."""
+    def _suspects(self, run: Run, rows: list[Row], report: Report) -> dict[str, Any]:
+        """Where a twin's trace is another: whether the engine repeats itself at all, with every
+        block zeroed when handed out, and which kinds of block show it where they alone are not."""
         if run.baseline is None or run.scenario.memory is not Memory.NAN:
-            return ()
+            return {}
         baseline = read_trace(Path(run.baseline)).rows
         if first_difference(baseline, frame_of(rows)) is None:
-            return ()
-        found = []
+            return {}
+
+        def differs(cleaned: list[Part]) -> bool:
+            self._make_ready(run, [part.value for part in cleaned])
+            again = frame_of(self._rounds(run, report)[1])
+            return first_difference(baseline, again) is not None
+
         kinds = [Part(kind) for kind in (self.filled.tensors if self.filled else ())]
-        for part in kinds:
-            self._make_ready(run, cleaned=[other.value for other in kinds if other is not part])
-            if first_difference(baseline, frame_of(self._rounds(run, report)[1])) is not None:
-                found.append(part)
-        return tuple(found)
+        repeats = not differs(kinds)
+        alone = [part for part in kinds if differs([p for p in kinds if p is not part])]
+        return {"repeats": repeats, "suspects": tuple(alone)}
 
     def serve(self, command: Serve, report: Report) -> None:
         """Serve the requests of a task as `command.scenario`, write the trace."""

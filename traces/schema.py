@@ -128,6 +128,9 @@ class TraceRecord(Strict):
     handed_out_blocks: int = 0
     """Of them, those that were filled again as they were handed out."""
     filled: Filled | None = None
+    repeats: bool | None = None
+    """Where memory was filled with NaN and the trace was another: whether it was the same again
+    with every block zeroed when handed out."""
     suspects: tuple[Part, ...] = ()
     """Where memory was filled with NaN and that showed: the kinds of block that still show it where
     all others are zeroed when handed out."""

@@ -79,6 +79,33 @@ def test_one_bit_fails_and_shows(whole: AsideWorld) -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("twin", "asked"),
+    [("full-nan", "full-nan"), ("warm-nan", "cold-nan"), ("warm-nan", "warm-nan")],
+)
+def test_an_engine_that_never_repeats_itself_is_not_to_blame(
+    whole: AsideWorld, twin: str, asked: str
+) -> None:
+    whole.shift(twin, Leg.PROMPT, 1, 22, 0.5)
+    whole.settings[asked]["repeats"] = False
+    result = judged(whole, twin)
+    assert result.verdict is Verdict.INCONCLUSIVE
+    assert "does not repeat itself" in result.message
+
+
+def test_nan_is_to_blame_whether_or_not_the_engine_repeats_itself(whole: AsideWorld) -> None:
+    whole.row("full-nan", Leg.PROMPT, 1, 11)["logprob"] = math.nan
+    whole.settings["full-nan"]["repeats"] = False
+    assert judged(whole, "full-nan").verdict is Verdict.FAIL
+
+
+@pytest.mark.parametrize("repeats", [True, None])
+def test_an_engine_that_repeats_itself_fails(whole: AsideWorld, repeats: bool | None) -> None:
+    whole.shift("full-nan", Leg.PROMPT, 1, 11, 0.5)
+    whole.settings["full-nan"]["repeats"] = repeats
+    assert judged(whole, "full-nan").verdict is Verdict.FAIL
+
+
 def test_several_kinds_of_block_are_named(whole: AsideWorld) -> None:
     whole.shift("full-nan", Leg.PROMPT, 0, 3, 0.5)
     whole.settings["full-nan"]["suspects"] = (Part.ATTENTION, Part.RECURRENT)

@@ -160,7 +160,7 @@ def test_only_marked_requests_carry_the_label(parts: Any) -> None:
 
 def suspects(
     server: Any, made: Made, folder: Path, guilty: set[Part], memory: Memory = Memory.NAN
-) -> tuple[Part, ...]:
+) -> dict[str, Any]:
     """What is found where NaN shows as long as a block of a guilty kind is not cleaned."""
     path = folder / "baseline.parquet"
     write_trace(path, record(), rows())
@@ -174,7 +174,7 @@ def suspects(
     server.filled = server._fill(memory)
     made.log.clear()
     first = prompts(run(), None)[1]
-    found: tuple[Part, ...] = server._suspects(run(path, memory=memory), first, None)
+    found: dict[str, Any] = server._suspects(run(path, memory=memory), first, None)
     return found
 
 
@@ -182,26 +182,34 @@ def suspects(
 def test_the_kind_of_block_that_is_read_unwritten_is_found(
     server: Any, made: Made, tmp_path: Path, part: Part
 ) -> None:
-    assert suspects(server, made, tmp_path, {part}) == (part,)
-    # each time from the start
-    assert made.log.count("reset") == made.log.count(("fill", "nan")) == 3
+    assert suspects(server, made, tmp_path, {part}) == {"repeats": True, "suspects": (part,)}
+    # each time from the start: once with every kind cleaned, then with every kind but one
+    assert made.log.count("reset") == made.log.count(("fill", "nan")) == 4
 
 
 def test_every_kind_that_is_read_unwritten_is_found(
     server: Any, made: Made, tmp_path: Path
 ) -> None:
     both = {Part.CONVOLUTION, Part.RECURRENT}
-    assert suspects(server, made, tmp_path, both) == (Part.CONVOLUTION, Part.RECURRENT)
+    found = suspects(server, made, tmp_path, both)["suspects"]
+    assert found == (Part.CONVOLUTION, Part.RECURRENT)
+
+
+def test_an_engine_that_does_not_repeat_itself_is_found_out(
+    server: Any, made: Made, tmp_path: Path
+) -> None:
+    """What it gives is another even with every block of every kind cleaned."""
+    assert suspects(server, made, tmp_path, {Part.OTHER})["repeats"] is False
 
 
 def test_where_nothing_differs_nothing_is_repeated(server: Any, made: Made, tmp_path: Path) -> None:
-    assert suspects(server, made, tmp_path, set()) == ()
+    assert suspects(server, made, tmp_path, set()) == {}
     assert made.log == []
 
 
 def test_what_goes_on_in_a_cache_or_is_no_twin_is_not_repeated(
     server: Any, made: Made, tmp_path: Path
 ) -> None:
-    assert server._suspects(run(memory=Memory.NAN), rows()[:2], None) == ()
-    assert suspects(server, made, tmp_path, set(Part), Memory.ZERO) == ()
+    assert server._suspects(run(memory=Memory.NAN), rows()[:2], None) == {}
+    assert suspects(server, made, tmp_path, set(Part), Memory.ZERO) == {}
     assert made.log == []
