@@ -39,9 +39,17 @@ def kernel_path(rows: Sequence[KernelRow], strict: bool = False) -> KernelPath:
         uncalled=tuple(_failure(r) for r in rows if not r.called and not strict and _fails(r)),
         error=found[1].error if found else None,
         limit=found[1].limit if found else None,
-        origin=found[1].origin if found else "",
+        origin=_origin(measured, found),
         gb_per_s=min(throughput, default=None),
     )
+
+
+def _origin(measured: Sequence[KernelRow], tightest: tuple[KernelRow, Measure] | None) -> str:
+    """Where the limit of rounding comes from; of an exact operator, that it is exact."""
+    rounded = tightest_case([r for r in measured if any(m.limit for m in r.measures)])
+    if tightest is None or rounded is None or tightest[1].limit:
+        return tightest[1].origin if tightest else ""
+    return next(m.origin for m in rounded[0].measures if m.limit)
 
 
 def outcome(measure: Measure) -> LimitOutcome:
@@ -66,7 +74,8 @@ def _judged(counted: list[KernelRow], measured: list[KernelRow]) -> tuple[Verdic
     failed = [row for row in counted if _fails(row)]
     if failed:
         worst = failed[0] if failed[0].status in _DEAD else _worst(failed)
-        more = f"; {len(failed)} of {len(counted)} cases fail" if len(failed) > 1 else ""
+        called = sum(row.status is not CaseStatus.UNSUPPORTED for row in counted)
+        more = f"; {len(failed)} of {called} cases fail" if len(failed) > 1 else ""
         return Verdict.FAIL, _failure(worst) + more
     if ours:
         return Verdict.ERROR, f"{ours[0].case}: {ours[0].note}"

@@ -48,7 +48,10 @@ def judge(measured: KernelEvidence, strict: bool = False) -> list[CheckResult]:
             results.append(_result(path, [r for r in rows if strict or r.called]))
     if measured.failure:
         results.append(_alone(Verdict.ERROR, measured.failure))
-    return results or [_alone(Verdict.VACUOUS, "no operator could be called on this machine")]
+    if not results and measured.rows:
+        said = "; ".join(dict.fromkeys(f"{r.operator}: {r.note}" for r in measured.rows))
+        return [_alone(Verdict.UNSUPPORTED, said)]
+    return results or [_alone(Verdict.VACUOUS, "no operator was called")]
 
 
 def _result(path: KernelPath, rows: list[KernelRow]) -> CheckResult:

@@ -70,6 +70,12 @@ def _faults_fired(scenario: Scenario, record: TraceRecord) -> tuple[Proof, ...]:
     )
 
 
+_TOO_SMALL = (
+    "; if the pool of {blocks} blocks is too small for all requests, raise kv_cache_gib in a "
+    "profile{fewer}"
+)
+
+
 class _About:
     """Proofs of the kind "this holds of every request"."""
 
@@ -101,16 +107,15 @@ class _About:
             f"floor((tokens - 1) / {size}) * {size} cached tokens for every request",
             lambda r: _off_law(r, size),
             "requests as the block size predicts",
-            hint="; where the pool holds too few blocks for all prompts, raise kv_cache_gib in a "
-            "profile or ask fewer (--limit)"
-            if self.of_task
-            else "",
+            hint=self._pool_hint(lambda r: not r.cached_tokens < self._law(r)),
         )
 
     def some_hit(self) -> Proof:
         hits = sum(r.cached_tokens > 0 for r in self.record.requests)
         observed = f"{hits} of {len(self.record.requests)} requests"
-        if not hits:
+        if not hits and any(self._law(r) for r in self.record.requests):
+            observed += _TOO_SMALL.format(blocks=self.record.pool_blocks, fewer="")
+        elif not hits:
             observed += f": use prompts longer than a block of {self.record.block_size} tokens"
         return Proof(
             name="some_hit",
@@ -157,7 +162,20 @@ class _About:
             "steps cover every prompt from its cached tokens on, each token once",
             _uncovered,
             "prompts covered once",
+            hint=self._pool_hint(lambda r: not _was_preempted(r)),
         )
+
+    def _law(self, record: RequestRecord) -> int:
+        """Tokens that are found where the pool holds everything."""
+        size = self.record.block_size
+        return (record.prompt_tokens - 1) // size * size if size > 0 else 0
+
+    def _pool_hint(self, fine: Callable[[RequestRecord], bool]) -> str:
+        """What to do where a request shows that the pool is too small."""
+        if all(map(fine, self.record.requests)):
+            return ""
+        fewer = " or ask fewer (--limit)" if self.of_task else ""
+        return _TOO_SMALL.format(blocks=self.record.pool_blocks, fewer=fewer)
 
     def _every(
         self,
@@ -196,6 +214,11 @@ def _off_law(record: RequestRecord, block_size: int) -> str | None:
         return f"block size {block_size}"
     law = (record.prompt_tokens - 1) // block_size * block_size
     return None if record.cached_tokens == law else f"{record.cached_tokens} cached, expected {law}"
+
+
+def _was_preempted(record: RequestRecord) -> bool:
+    starts = [part.start for part in record.prefill()]
+    return starts != sorted(starts)
 
 
 def _uncovered(record: RequestRecord) -> str | None:

@@ -97,7 +97,7 @@ def _judged(
         verdict,
         message,
         metrics=finite(largest_errors(found)),
-        limits=outcomes,
+        limits={} if verdict is Verdict.VACUOUS else outcomes,
         counts=state_counts(found, between),
         parted=parted,
         states=errors_by_place(evidence, found),
@@ -110,6 +110,8 @@ def _passed(found: Equivalence, between: Carried, outcomes: dict[str, LimitOutco
     restored = int(between.rows["restored"].sum())
     steps = len(between.rows) - restored
     said = f"{len(found.rows)} states within rounding, {described(tight, judged[tight])}"
+    if found.without_numbers:
+        said += f"; {found.without_numbers} more left a digest alone (states.gib of the profile)"
     said += f"; {steps} found bit for bit as the step before had left them"
     return said + (f", {restored} as they were saved" if restored else "")
 
@@ -119,10 +121,12 @@ def _nothing(
 ) -> str | None:
     """What is missing for the question to be answered."""
     if found.rows.empty:
-        return (
-            f"no state could be compared: {found.unmatched} at positions where no prefix was "
-            f"prefilled, {found.without_numbers} beyond states.gib of the profile"
+        reasons = (
+            (found.unmatched, "are at positions where no prefix was prefilled"),
+            (found.without_numbers, "left a digest alone: raise states.gib in a profile"),
         )
+        why = [f"{count} {reason}" for count, reason in reasons if count]
+        return f"no state could be compared: {', '.join(why) or 'none was read'}"
     if scenario.kind is Kind.WARM and not between.rows["restored"].any():
         if between.unmatched:
             return f"{between.unmatched} states were found that nobody was seen to save or leave"

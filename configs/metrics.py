@@ -57,7 +57,9 @@ four positions are what a lost convolution window of width 4 can touch."""
 
 def check_key(key: str) -> None:
     """Raise UsageError where `key` governs no metric (see `most_specific`)."""
-    if key in STATE_METRICS.values():
+    if key.startswith("state."):
+        if key not in STATE_METRICS.values():
+            raise unknown("metric", key, STATE_METRICS.values())
         return
     *narrowed, statistic = key.rsplit(".", 1)
     if statistic not in STATISTICS:

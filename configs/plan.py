@@ -28,6 +28,8 @@ class Memory(StrEnum):
 
     ZERO = "zero"
     NAN = "nan"
+    FINITE = "finite"
+    """Numbers of moderate size: what a former owner of the same kind may have left."""
 
 
 class Need(StrEnum):

@@ -81,7 +81,8 @@ def _prompt_scenarios(
 ) -> list[Scenario]:
     """The scenarios of `kinds` that serve the prompts, and what `needs` adds to them; `warm` is
     compared with `cold`, leg by leg."""
-    every = _scenarios(request, _full_budget(request, lengths), _WHOLE)
+    full = _full_budget(request, lengths, request.profile.decode_tokens)
+    every = _scenarios(request, full, _WHOLE)
     chosen = [
         s.model_copy(update={"reference": "cold", "legs": (*_WHOLE, Leg.CUT)})
         if s.kind is Kind.WARM
@@ -108,9 +109,10 @@ def _task_scenarios(request: Request, task: TaskShape) -> list[Scenario]:
     return _scenarios(request, full, _ANSWER, f"{task.name}/", task.name)
 
 
-def _full_budget(request: Request, lengths: tuple[int, ...]) -> int:
-    """A step that holds all prompts, or as many whole ones as the profile allows."""
-    return max(max(lengths), min(sum(lengths), request.profile.max_step_tokens))
+def _full_budget(request: Request, lengths: tuple[int, ...], output: int = 0) -> int:
+    """A step that holds all prompts, or as many whole ones as the profile allows, and any of them
+    with `output` tokens that were generated after it."""
+    return max(max(lengths) + output, min(sum(lengths), request.profile.max_step_tokens))
 
 
 def _scenarios(

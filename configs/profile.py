@@ -135,6 +135,10 @@ def _document(name: str, seen: tuple[str, ...]) -> dict[str, Any]:
     # A file is looked for beside the one that names it.
     is_file = Path(str(base)).suffix in _SUFFIXES
     found = str(Path(name).parent / str(base)) if is_file else str(base)
+    # A profile that says no name must not go by that of another.
+    if "name" not in document:
+        own = f"{Path(name).name} (extends {base})"
+        document = {"description": f"As {base}, with changes.", **document, "name": own}
     return _merged(_document(found, (*seen, name)), document)
 
 

@@ -10,9 +10,10 @@ from linattn_verify.configs.plan import Memory
 from linattn_verify.engine.steps import Step, cache_tensors
 from linattn_verify.traces.states import Part
 
-_BYTE = {Memory.ZERO: 0, Memory.NAN: 0xFF}
+_BYTE = {Memory.ZERO: 0, Memory.NAN: 0xFF, Memory.FINITE: 0x3F}
 """0xFF repeated is NaN in every floating-point dtype that caches have: bfloat16, float16, float32,
-float64, and both of FP8, so that layers of different dtypes may share memory."""
+float64, and both of FP8, so that layers of different dtypes may share memory. 0x3F repeated lies
+between 1e-4 and 2 in all of them."""
 
 
 def fill(runner: Any, memory: Memory) -> int:

@@ -98,22 +98,26 @@ class Server:
 
     def _suspects(self, run: Run, rows: list[Row], report: Report) -> dict[str, Any]:
         """Where a twin's trace is another: whether the engine repeats itself at all, with every
-        block zeroed when handed out, and which kinds of block show it where they alone are not."""
+        block zeroed when handed out; whether finite numbers show as well as NaN; and which kinds of
+        block show NaN where they alone are not zeroed."""
         if run.baseline is None or run.scenario.memory is not Memory.NAN:
             return {}
         baseline = read_trace(Path(run.baseline)).rows
         if first_difference(baseline, frame_of(rows)) is None:
             return {}
 
-        def differs(cleaned: list[Part]) -> bool:
-            self._make_ready(run, [part.value for part in cleaned])
+        def differs(memory: Memory, cleaned: list[Part]) -> bool:
+            self._make_ready(run, memory, [part.value for part in cleaned])
             again = frame_of(self._rounds(run, report)[1])
             return first_difference(baseline, again) is not None
 
         kinds = [Part(kind) for kind in (self.filled.tensors if self.filled else ())]
-        repeats = not differs(kinds)
-        alone = [part for part in kinds if differs([p for p in kinds if p is not part])]
-        return {"repeats": repeats, "suspects": tuple(alone)}
+        others = {part: [p for p in kinds if p is not part] for part in kinds}
+        return {
+            "repeats": not differs(Memory.NAN, kinds),
+            "finite_shows": differs(Memory.FINITE, []),
+            "suspects": tuple(part for part in kinds if differs(Memory.NAN, others[part])),
+        }
 
     def serve(self, command: Serve, report: Report) -> None:
         """Serve the requests of a task as `command.scenario`, write the trace."""
@@ -137,23 +141,24 @@ class Server:
     def _begin(self, command: Run | Serve) -> float:
         """Make the engine ready for the scenario; the time at which it starts."""
         started = time.monotonic()
-        self._make_ready(command)
+        self._make_ready(command, command.scenario.memory)
         self._rpc("linattn_inject", list(command.scenario.faults))
         self._rpc("linattn_take_top_logits")
         self.scheduler.max_num_scheduled_tokens = command.scenario.budget
         return started
 
-    def _make_ready(self, command: Run | Serve, cleaned: Sequence[str] = ()) -> None:
-        """Cache, memory and pool as the scenario wants to find them; blocks of the kinds `cleaned`
-        are zeroed when handed out, whatever the scenario wants."""
+    def _make_ready(
+        self, command: Run | Serve, memory: Memory | None, cleaned: Sequence[str] = ()
+    ) -> None:
+        """Cache and pool as the scenario wants to find them, and memory filled; blocks of the kinds
+        `cleaned` are zeroed when handed out, whatever memory holds."""
         scenario = command.scenario
         self.scheduler.whole_pool()
         if scenario.after is None:
             self.llm.reset_prefix_cache()
-        self.filled = self._fill(scenario.memory)
+        self.filled = self._fill(memory)
         # What a former owner has left must not matter either, where blocks are used again.
-        reused = scenario.memory is Memory.NAN or scenario.tight
-        content = scenario.memory.value if scenario.memory and reused else None
+        content = memory.value if memory and (scenario.twin or scenario.tight) else None
         self._rpc("linattn_hand_out", content, list(cleaned))
         if scenario.tight and isinstance(command, Run):
             longest = max(map(len, command.prompts)) + command.decode_tokens

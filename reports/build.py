@@ -37,7 +37,8 @@ from linattn_verify.traces.outcome import Outcome, Status
 TOOL = "linattn-verify"
 NO_LINEAR_ATTENTION = (
     "This model has no linear-attention layer: no recurrent or convolution state is carried "
-    "across chunks, so the checks below compare attention caches only."
+    "across chunks, so the checks below compare attention caches only, and state_equivalence has "
+    "nothing to compare."
 )
 _AT_BEST = {
     Status.CRASHED: Verdict.FAIL,

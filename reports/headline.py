@@ -28,7 +28,10 @@ def headline(verdict: Verdict, checks: Sequence[Check], scenarios: Sequence[Scen
     if ended:
         sentence = f"scenario {ended[0].name} {_ending(ended[0].status)}: {ended[0].message}"
         return " ".join([_ended(sentence), *_advice(verdict)])
-    return "No check ran, so nothing is proven. Choose at least one check, then run again."
+    return (
+        "No check had anything to judge, so nothing is proven. See the notes, choose another check "
+        "or another model, then run again."
+    )
 
 
 def _passed(checks: Sequence[Check], scenarios: Sequence[ScenarioReport]) -> str:

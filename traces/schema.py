@@ -131,6 +131,8 @@ class TraceRecord(Strict):
     repeats: bool | None = None
     """Where memory was filled with NaN and the trace was another: whether it was the same again
     with every block zeroed when handed out."""
+    finite_shows: bool | None = None
+    """Likewise, whether finite numbers in place of NaN gave another trace as well."""
     suspects: tuple[Part, ...] = ()
     """Where memory was filled with NaN and that showed: the kinds of block that still show it where
     all others are zeroed when handed out."""

@@ -1,11 +1,13 @@
 """The same on NaN as on zeros, bit for bit, and the proof that it was NaN."""
 
 import math
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
 
+from linattn_verify.checks.cache_hygiene import cache_hygiene
 from linattn_verify.checks.registry import checks_named
 from linattn_verify.checks.result import CheckResult, Verdict
 from linattn_verify.configs.legs import Leg
@@ -104,6 +106,34 @@ def test_an_engine_that_repeats_itself_fails(whole: AsideWorld, repeats: bool | 
     whole.shift("full-nan", Leg.PROMPT, 1, 11, 0.5)
     whole.settings["full-nan"]["repeats"] = repeats
     assert judged(whole, "full-nan").verdict is Verdict.FAIL
+
+
+@pytest.mark.parametrize(
+    ("linear_attention", "shows", "verdict"),
+    [
+        (False, False, Verdict.PASS),
+        (False, True, Verdict.FAIL),
+        (True, False, Verdict.FAIL),
+        (None, False, Verdict.FAIL),
+        (False, None, Verdict.FAIL),
+    ],
+)
+@pytest.mark.parametrize(("twin", "asked"), [("full-nan", "full-nan"), ("warm-nan", "cold-nan")])
+def test_nan_without_weight_is_excused_only_where_no_state_shares_the_blocks(
+    whole: AsideWorld,
+    twin: str,
+    asked: str,
+    linear_attention: bool | None,
+    shows: bool | None,
+    verdict: Verdict,
+) -> None:
+    """A block of a hybrid may hold a state's bytes, of which some read as NaN."""
+    whole.row(twin, Leg.PROMPT, 1, 22)["logprob"] = math.nan
+    whole.settings[asked]["finite_shows"] = shows
+    evidence = replace(whole.evidence(), linear_attention=linear_attention)
+    (result,) = [r for r in cache_hygiene(evidence) if r.scenario == twin]
+    assert result.verdict is verdict
+    assert ("finite numbers in none" in result.message) is (verdict is Verdict.PASS)
 
 
 def test_several_kinds_of_block_are_named(whole: AsideWorld) -> None:

@@ -155,7 +155,11 @@ def test_a_path_whose_cases_measured_nothing_is_vacuous() -> None:
 
 def test_no_rows_at_all_prove_nothing() -> None:
     assert answer().verdict is Verdict.VACUOUS
-    assert answer(unsupported(engine_uses=False)).verdict is Verdict.VACUOUS
+
+
+def test_operators_that_can_only_be_named_are_unsupported() -> None:
+    found = answer(unsupported(engine_uses=False))
+    assert (found.verdict, found.message) == (Verdict.UNSUPPORTED, "causal_conv1d: no such op")
 
 
 def test_a_process_that_ended_early_is_an_error_beside_what_it_measured() -> None:

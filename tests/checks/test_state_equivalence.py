@@ -321,7 +321,7 @@ def test_states_without_a_prefix_are_counted_and_alone_vacuous(whole: AsideWorld
     drop(whole, "prefixes", lambda row: True)
     result = judged(whole)
     assert result.verdict is Verdict.VACUOUS
-    assert "no state could be compared: 60 at positions where no prefix" in result.message
+    assert "no state could be compared: 60 are at positions where no prefix" in result.message
     assert result.states == ()
 
 
@@ -339,7 +339,7 @@ def test_digests_without_numbers_are_counted_and_alone_vacuous(
         row["data"] = None
     result = judged(whole)
     assert result.verdict is Verdict.VACUOUS
-    assert "60 beyond states.gib of the profile" in result.message
+    assert "60 left a digest alone: raise states.gib" in result.message
 
 
 def test_digests_tell_what_was_carried_without_any_number(whole: AsideWorld) -> None:

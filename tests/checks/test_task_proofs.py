@@ -41,9 +41,9 @@ def test_every_proof_of_a_clean_run_holds(tasks: TaskWorld) -> None:
 
 CASES: list[tuple[str, str, dict[str, Any], str]] = [
     ("cold", "cached_tokens", whole(23, 8), "40 of 41; request 1 ({}): 8 cached, expected 0"),
-    ("warm", "cached_tokens", whole(23), "40 of 41; request 1 ({}): 0 cached, expected 16; where "
-        "the pool holds too few blocks for all prompts, raise kv_cache_gib in a profile or ask "
-        "fewer (--limit)"),
+    ("warm", "cached_tokens", whole(23), "40 of 41; request 1 ({}): 0 cached, expected 16; if "
+        "the pool of 64 blocks is too small for all requests, raise kv_cache_gib in a profile or "
+        "ask fewer (--limit)"),
     ("chunked@7", "prefill_steps", whole(23), "40 of 41 prompts cut; request 1 ({}) in one step"),
     ("chunked@7", "cached_tokens", whole(23, 8), "40 of 41; request 1 ({}): 8 cached, expected 0"),
     ("full", "one_prefill_step", {"slices": (Slice(step=0, start=0, tokens=16),

@@ -160,8 +160,8 @@ def test_engine_arguments_come_from_profile_then_user_then_scenarios() -> None:
 FULL_BUDGETS = {
     "all-prompts-in-one-step": ((57, 131, 83), 16384, 271),
     "as-many-as-the-profile-allows": ((57, 131, 83), 200, 200),
-    "never-less-than-the-longest": ((57, 131, 83), 100, 131),
-    "one-prompt": ((9,), 64, 9),
+    "never-less-than-the-longest-and-its-output": ((57, 131, 83), 100, 138),
+    "one-prompt-and-its-output": ((9,), 64, 16),
 }
 
 
@@ -177,7 +177,7 @@ def test_the_full_budget(lengths: tuple[int, ...], most: int, expected: int) -> 
 def test_a_chunked_scenario_has_its_own_budget_and_the_engine_the_largest() -> None:
     plan = plan_of((Kind.CHUNKED,), (57,), budgets=(11, 300))
     assert {s.name: s.budget for s in plan.scenarios()} == {
-        "full": 57,
+        "full": 64,
         "chunked@11": 11,
         "chunked@300": 300,
     }

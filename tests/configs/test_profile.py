@@ -59,6 +59,12 @@ def test_a_file_gives_its_own_values_and_the_defaults(tmp_path: Path) -> None:
     assert profile.cut_offsets == (1, 2, 3, "half", "block")
 
 
+def test_a_profile_of_no_name_does_not_go_by_that_of_another(tmp_path: Path) -> None:
+    profile = load_profile(written(tmp_path, "extends: quick\nbudgets: [5]\n", "mine.yaml"))
+    assert profile.name == "mine.yaml (extends quick)"
+    assert profile.description == "As quick, with changes."
+
+
 def test_extends_merges_mappings_and_replaces_the_rest(tmp_path: Path) -> None:
     base = written(tmp_path, SMALL)
     over = f"""\

@@ -34,6 +34,8 @@ def test_the_pattern_is_nan_in_every_dtype_that_a_cache_may_have(parts: Any, dty
     runner.compilation_config.static_forward_context[ATTENTION[0]].kv_cache = made
     parts.memory.fill(runner, Memory.NAN)
     assert bool(made.isnan().all())
+    parts.memory.fill(runner, Memory.FINITE)
+    assert bool(((made.double() > 1e-4) & (made.double() < 2)).all())
     parts.memory.fill(runner, Memory.ZERO)
     assert made.untyped_storage().tolist() == [0] * made.untyped_storage().nbytes()
 

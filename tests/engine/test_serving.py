@@ -83,20 +83,20 @@ def run(baseline: Path | None = None, states: States | None = None, **fields: An
 
 
 def test_a_scenario_finds_an_empty_cache_and_whatever_memory_holds(server: Any, made: Made) -> None:
-    server._make_ready(run())
+    server._make_ready(run(), None)
     assert made.log == ["whole pool", "reset", ("hand_out", None, []), "begin"]
     assert server.filled is None
 
 
 def test_what_goes_on_in_a_cache_does_not_empty_it(server: Any, made: Made) -> None:
-    server._make_ready(run(after="cold"))
+    server._make_ready(run(after="cold"), None)
     assert made.log == ["whole pool", ("hand_out", None, []), "begin"]
 
 
 def test_memory_is_filled_in_an_empty_cache_and_the_pool_shrunk_last(
     server: Any, made: Made
 ) -> None:
-    server._make_ready(run(memory=Memory.NAN, tight=True))
+    server._make_ready(run(tight=True), Memory.NAN)
     # two of the longest prompt and its output: 13 + 4 tokens
     filled: list[Any] = [("fill", "nan"), ("hand_out", "nan", []), ("shrink", 2, 17)]
     assert made.log == ["whole pool", "reset", *filled, "begin"]
@@ -159,15 +159,25 @@ def test_only_marked_requests_carry_the_label(parts: Any) -> None:
 
 
 def suspects(
-    server: Any, made: Made, folder: Path, guilty: set[Part], memory: Memory = Memory.NAN
+    server: Any,
+    made: Made,
+    folder: Path,
+    guilty: set[Part],
+    memory: Memory = Memory.NAN,
+    harmless: bool = False,
 ) -> dict[str, Any]:
-    """What is found where NaN shows as long as a block of a guilty kind is not cleaned."""
+    """What is found where NaN shows as long as a block of a guilty kind is not cleaned; harmless:
+    finite numbers do not."""
     path = folder / "baseline.parquet"
     write_trace(path, record(), rows())
     broken = [{**row, "logprob": float("nan")} for row in rows()]
 
     def prompts(command: Run, report: Any) -> tuple[list[Any], list[dict[str, Any]]]:
         cleaned: list[str] = next((e[2] for e in reversed(made.log) if e[0] == "hand_out"), [])
+        if harmless and ("fill", "finite") == next(
+            (e for e in reversed(made.log) if "fill" in e), None
+        ):
+            return [], rows()
         return [], broken if guilty - {Part(kind) for kind in cleaned} else rows()
 
     server._prompts = prompts
@@ -182,9 +192,11 @@ def suspects(
 def test_the_kind_of_block_that_is_read_unwritten_is_found(
     server: Any, made: Made, tmp_path: Path, part: Part
 ) -> None:
-    assert suspects(server, made, tmp_path, {part}) == {"repeats": True, "suspects": (part,)}
-    # each time from the start: once with every kind cleaned, then with every kind but one
-    assert made.log.count("reset") == made.log.count(("fill", "nan")) == 4
+    found = suspects(server, made, tmp_path, {part})
+    assert found == {"repeats": True, "finite_shows": True, "suspects": (part,)}
+    # each time from the start: every kind cleaned, none but finite, then every kind but one cleaned
+    assert made.log.count("reset") == 5
+    assert made.log.count(("fill", "nan")) == 4 and ("fill", "finite") in made.log
 
 
 def test_every_kind_that_is_read_unwritten_is_found(
@@ -193,6 +205,11 @@ def test_every_kind_that_is_read_unwritten_is_found(
     both = {Part.CONVOLUTION, Part.RECURRENT}
     found = suspects(server, made, tmp_path, both)["suspects"]
     assert found == (Part.CONVOLUTION, Part.RECURRENT)
+
+
+def test_finite_numbers_that_do_not_show_are_told(server: Any, made: Made, tmp_path: Path) -> None:
+    found = suspects(server, made, tmp_path, {Part.ATTENTION}, harmless=True)
+    assert found == {"repeats": True, "finite_shows": False, "suspects": (Part.ATTENTION,)}
 
 
 def test_an_engine_that_does_not_repeat_itself_is_found_out(
