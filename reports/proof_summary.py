@@ -27,6 +27,7 @@ _SHORTER = {
     r"\b(\d+) of (\d+)\b": r"\1/\2",
     "such prompts in at least": "long prompts in ≥",
     "requests with 0 cached tokens": "requests uncached",
+    r"^zeros in tensors: .+$": "zeroed memory",
     r"^(\w+) in tensors: (.+)$": r"\1 in every cache tensor (\2)",
 }
 _EACH_ITS_OWN = ("faults_fired",)
