@@ -6,18 +6,14 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from vllm import SamplingParams
-
 from linattn_verify.configs.plan import Kind, Memory, Scenario
 from linattn_verify.engine.answers import answer_of, answer_record
 from linattn_verify.engine.drive import Job, drive
-from linattn_verify.engine.forcing import FORCED
 from linattn_verify.engine.messages import EngineFacts, Run, Serve, States
-from linattn_verify.engine.passes import Ask, passes
+from linattn_verify.engine.passes import passes
 from linattn_verify.engine.rows import Row, RowMaker, record_of
 from linattn_verify.engine.scheduler import RecordingScheduler
-from linattn_verify.engine.steps import LABEL
-from linattn_verify.tasks.request import TaskRequest
+from linattn_verify.engine.submission import answering, prompt_of, sampling, task_salt
 from linattn_verify.traces.difference import first_difference
 from linattn_verify.traces.schema import Filled, RequestRecord, TraceRecord
 from linattn_verify.traces.states import Part
@@ -78,7 +74,7 @@ class Server:
         records: list[RequestRecord] = []
         rows: list[Row] = []
         for one in todo:
-            jobs = [Job(_prompt(a.token_ids, a.salt), _sampling(a, run.top_k)) for a in one.asks]
+            jobs = [Job(prompt_of(a.token_ids, a.salt), sampling(a, run.top_k)) for a in one.asks]
             together = _FEW if run.scenario.tight else len(jobs)
             done = dict(self._drive(run.scenario, jobs, together, total, report))
             for index, ask in enumerate(one.asks):
@@ -124,7 +120,7 @@ class Server:
         scenario, requests = command.scenario, command.requests
         total = sum(len(r.token_ids) + r.max_tokens for r in requests)
         jobs = [
-            Job(_prompt(r.token_ids, _task_salt(scenario, i)), _answering(r))
+            Job(prompt_of(r.token_ids, task_salt(scenario, i)), answering(r))
             for i, r in enumerate(requests)
         ]
         started = self._begin(command)
@@ -229,50 +225,3 @@ def _added(counts: Iterable[dict[str, int]]) -> dict[str, int]:
         for kind, number in one.items():
             together[kind] = together.get(kind, 0) + number
     return together
-
-
-def _prompt(token_ids: tuple[int, ...], salt: str | None) -> dict[str, Any]:
-    prompt: dict[str, Any] = {"prompt_token_ids": list(token_ids)}
-    return prompt | ({"cache_salt": salt} if salt else {})
-
-
-def _task_salt(scenario: Scenario, request: int) -> str | None:
-    """One of its own for every request, and the same in every scenario: prompts of a task share
-    their examples, so that `cold` would not be cold without, and `warm` finds exactly its own."""
-    cached = scenario.kind in (Kind.COLD, Kind.WARM)
-    return f"{scenario.task}-{request}" if cached else None
-
-
-def _sampling(ask: Ask, top_k: int) -> SamplingParams:
-    """Greedy, with raw log-probabilities. A request for prompt log-probabilities skips the prefix
-    cache unless told otherwise (vllm/v1/core/kv_cache_manager.py), and without detokenisation the
-    placeholder ids of cached positions do no harm."""
-    return SamplingParams(
-        temperature=0.0,
-        max_tokens=ask.max_tokens,
-        ignore_eos=True,
-        detokenize=False,
-        logprobs=top_k,
-        prompt_logprobs=top_k if ask.prompt_logprobs else None,
-        skip_reading_prefix_cache=not ask.read_cache,
-        extra_args={
-            FORCED: list(ask.forced) if ask.forced else None,
-            **({LABEL: ask.request} if ask.states else {}),
-        },
-    )
-
-
-def _answering(request: TaskRequest) -> SamplingParams:
-    """Greedy until a stop string or the end, or along the tokens whose likelihood is asked for."""
-    forced = list(request.forced) if request.forced else None
-    return SamplingParams(
-        temperature=0.0,
-        max_tokens=request.max_tokens,
-        stop=list(request.until),
-        ignore_eos=forced is not None,
-        # As lm-eval's own backends decode.
-        skip_special_tokens=False,
-        spaces_between_special_tokens=False,
-        logprobs=2,
-        extra_args={FORCED: forced} if forced else None,
-    )

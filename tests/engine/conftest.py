@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 _HIDDEN = {"torchaudio", "torchcodec"}
-MODULES = ("steps", "states", "memory", "faults", "scheduler", "serving")
+MODULES = ("steps", "states", "memory", "faults", "scheduler", "serving", "submission")
 
 
 @pytest.fixture(scope="session")

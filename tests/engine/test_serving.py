@@ -154,8 +154,8 @@ def test_only_marked_requests_carry_the_label(parts: Any) -> None:
     label = parts.steps.LABEL
     for request in (0, 5):
         ask = Ask(request, Leg.FREE, (1, 2), 3, states=True)
-        assert parts.serving._sampling(ask, 2).extra_args[label] == request
-    assert label not in parts.serving._sampling(Ask(0, Leg.FREE, (1, 2), 3), 2).extra_args
+        assert parts.submission.sampling(ask, 2).extra_args[label] == request
+    assert label not in parts.submission.sampling(Ask(0, Leg.FREE, (1, 2), 3), 2).extra_args
 
 
 def suspects(
