@@ -102,7 +102,7 @@ def broken_run(tmp_path_factory: pytest.TempPathFactory, short_prompts: Path) ->
             "--budgets",
             "64,56,48,40",
             "--timeout",
-            "40",
+            "30",
         ),
         *("--only", "chunked_prefill", "--decode-tokens", "4", *flags),
     )

@@ -203,6 +203,7 @@ def two_ways(
     return invoke(folder / "shared", *flags), invoke(folder / "isolated", *flags, "--isolate")
 
 
+@pytest.mark.slow
 def test_isolated_engines_give_the_same_traces_as_a_shared_one(
     two_ways: tuple[Invocation, Invocation],
 ) -> None:
