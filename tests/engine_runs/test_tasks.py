@@ -97,6 +97,7 @@ def test_too_few_questions_are_inconclusive(few: Invocation) -> None:
     assert paired["questions_needed"] > 7 and str(paired["questions_needed"]) in check["message"]
 
 
+@pytest.mark.slow
 def test_random_weights_prove_nothing(tmp_path: Path) -> None:
     run = invoke(
         tmp_path / "run",
