@@ -24,7 +24,7 @@ from linattn_verify.checks.judging import (
 )
 from linattn_verify.checks.limits import judge_limit
 from linattn_verify.checks.registry import check
-from linattn_verify.checks.result import CheckResult, Verdict
+from linattn_verify.checks.result import CheckResult, Verdict, without_scenario
 from linattn_verify.configs.plan import Kind, Need, Scenario
 from linattn_verify.traces.difference import Difference, first_difference, non_finite
 from linattn_verify.traces.schema import TraceRecord
@@ -47,15 +47,7 @@ def cache_hygiene(evidence: Evidence) -> list[CheckResult]:
     if twins:
         return [_answer(evidence, twin) for twin in twins]
     message = "no scenario was planned on memory filled with NaN"
-    return [
-        CheckResult(
-            name=NAME,
-            scenario="every scenario",
-            reference=None,
-            verdict=Verdict.VACUOUS,
-            message=message,
-        )
-    ]
+    return [without_scenario(NAME, "every scenario", Verdict.VACUOUS, message)]
 
 
 def _answer(evidence: Evidence, twin: Scenario) -> CheckResult:

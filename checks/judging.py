@@ -6,7 +6,7 @@ from typing import Any
 
 from linattn_verify.checks.evidence import Evidence
 from linattn_verify.checks.proofs import proofs_of
-from linattn_verify.checks.result import CheckResult, Verdict
+from linattn_verify.checks.result import CheckResult, Verdict, without_scenario
 from linattn_verify.configs.legs import Leg
 from linattn_verify.configs.plan import Kind, Scenario
 from linattn_verify.configs.profile import Limit
@@ -55,11 +55,7 @@ def each_scenario(
         return [_answer(name, scenario, evidence, judge) for scenario in scenarios]
     wanted = ", ".join(kinds)
     message = f"no {wanted} scenario was planned: plan one, or leave this check out"
-    return [
-        CheckResult(
-            name=name, scenario=wanted, reference=None, verdict=Verdict.VACUOUS, message=message
-        )
-    ]
+    return [without_scenario(name, wanted, Verdict.VACUOUS, message)]
 
 
 def is_plain(scenario: Scenario) -> bool:
@@ -78,11 +74,6 @@ def dtype_of(evidence: Evidence, engine: str) -> str | None:
     settings = evidence.engines.get(engine)
     value = settings.resolved.get("dtype") if settings else None
     return None if value is None else str(value).removeprefix("torch.")
-
-
-def limits_for(pair: Pair) -> tuple[dict[str, Limit], str]:
-    """The profile's limits for the dtype of the candidate's engine (`class_limits`)."""
-    return class_limits(pair.evidence, pair.candidate.record.engine)
 
 
 def class_limits(evidence: Evidence, engine: str) -> tuple[dict[str, Limit], str]:

@@ -20,7 +20,13 @@ path a real layer takes, and shapes that it does not try.
 from linattn_verify.checks.evidence import Evidence
 from linattn_verify.checks.kernel_paths import by_path, kernel_path, outcome, tightest_case
 from linattn_verify.checks.registry import check
-from linattn_verify.checks.result import CheckResult, KernelPath, LimitOutcome, Verdict
+from linattn_verify.checks.result import (
+    CheckResult,
+    KernelPath,
+    LimitOutcome,
+    Verdict,
+    without_scenario,
+)
 from linattn_verify.configs.kernels import CHECK
 from linattn_verify.configs.plan import Need
 from linattn_verify.traces.kernels import CaseStatus, KernelEvidence, KernelRow
@@ -90,6 +96,4 @@ def _limits(rows: list[KernelRow]) -> dict[str, LimitOutcome]:
 
 
 def _alone(verdict: Verdict, message: str) -> CheckResult:
-    return CheckResult(
-        name=CHECK, scenario="every operator", reference=None, verdict=verdict, message=message
-    )
+    return without_scenario(CHECK, "every operator", verdict, message)

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from linattn_verify.checks.compare import Comparison, compare
-from linattn_verify.checks.judging import Pair, limits_for, planned_legs
+from linattn_verify.checks.judging import Pair, class_limits, planned_legs
 from linattn_verify.checks.limits import broken, described, finite, judge_limits, tightest
 from linattn_verify.checks.result import CheckResult, LimitOutcome, Verdict
 from linattn_verify.checks.selection import Selection, select
@@ -44,7 +44,7 @@ def judge_numerically(pair: Pair, legs: Sequence[Leg]) -> CheckResult:
     if not tables:
         return pair.result(Verdict.VACUOUS, f"planned without the legs {', '.join(legs)}")
     metrics = _metrics(pair, tables)
-    limits, no_limits = limits_for(pair)
+    limits, no_limits = class_limits(pair.evidence, pair.candidate.record.engine)
     outcomes = judge_limits(metrics, limits)
     verdict, message = _verdict(pair, tables, metrics, outcomes, no_limits)
     return pair.result(

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from linattn_verify.checks.evidence import Evidence
-from linattn_verify.checks.result import CheckResult, Verdict
+from linattn_verify.checks.result import CheckResult, Verdict, without_scenario
 from linattn_verify.configs.errors import UsageError, unknown
 from linattn_verify.configs.legs import Leg
 from linattn_verify.configs.plan import Kind, Need
@@ -94,15 +94,8 @@ def _guarded(spec: CheckSpec, evidence: Evidence) -> list[CheckResult]:
     try:
         return spec.run(evidence)
     except Exception as error:
-        return [
-            CheckResult(
-                name=spec.name,
-                scenario=spec.about,
-                reference=None,
-                verdict=Verdict.ERROR,
-                message=f"the check itself failed: {type(error).__name__}: {error}",
-            )
-        ]
+        message = f"the check itself failed: {type(error).__name__}: {error}"
+        return [without_scenario(spec.name, spec.about, Verdict.ERROR, message)]
 
 
 def _load() -> None:

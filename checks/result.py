@@ -275,3 +275,8 @@ class CheckResult(Strict):
     """Of states, the first place where they are wrong."""
     states: tuple[StateErrors, ...] = ()
     """Of states, every error that was measured."""
+
+
+def without_scenario(name: str, about: str, verdict: Verdict, message: str) -> CheckResult:
+    """A check's answer where there is no scenario to answer for; `about`: what it would judge."""
+    return CheckResult(name=name, scenario=about, reference=None, verdict=verdict, message=message)

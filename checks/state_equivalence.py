@@ -19,7 +19,7 @@ from linattn_verify.checks.judging import refusal, result_of
 from linattn_verify.checks.limits import described, finite, tightest
 from linattn_verify.checks.parted import errors_by_place, first_parted
 from linattn_verify.checks.registry import check
-from linattn_verify.checks.result import CheckResult, LimitOutcome, Verdict
+from linattn_verify.checks.result import CheckResult, LimitOutcome, Verdict, without_scenario
 from linattn_verify.checks.state_limits import CHANGED, judge_states, largest_errors
 from linattn_verify.checks.states import Carried, Equivalence, carried, equivalence
 from linattn_verify.configs.asides import PREFIXES
@@ -44,15 +44,7 @@ def state_equivalence(evidence: Evidence) -> list[CheckResult]:
     scenarios = [s for s in evidence.plan.scenarios() if s.states and s.kind in KINDS]
     if not scenarios:
         message = "no scenario was planned whose states are read"
-        return [
-            CheckResult(
-                name=NAME,
-                scenario=PREFIXES,
-                reference=None,
-                verdict=Verdict.VACUOUS,
-                message=message,
-            )
-        ]
+        return [without_scenario(NAME, PREFIXES, Verdict.VACUOUS, message)]
     return [_answer(evidence, scenario) for scenario in scenarios]
 
 

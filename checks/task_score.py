@@ -27,6 +27,7 @@ from linattn_verify.checks.result import (
     Score,
     Verdict,
     overall,
+    without_scenario,
 )
 from linattn_verify.checks.usable import NOT_BINARY, Use, mean_score, right_or_wrong, usefulness
 from linattn_verify.configs.plan import Scenario
@@ -49,15 +50,7 @@ def task_score(evidence: Evidence) -> list[CheckResult]:
     if scenarios:
         return [_guarded(evidence, scenario) for scenario in scenarios]
     message = "no task was planned: give --task, or leave this check out"
-    return [
-        CheckResult(
-            name=NAME,
-            scenario="every task",
-            reference=None,
-            verdict=Verdict.VACUOUS,
-            message=message,
-        )
-    ]
+    return [without_scenario(NAME, "every task", Verdict.VACUOUS, message)]
 
 
 def _guarded(evidence: Evidence, scenario: Scenario) -> CheckResult:

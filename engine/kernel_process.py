@@ -12,8 +12,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+from linattn_verify.engine.death import death
 from linattn_verify.engine.kernel_messages import KernelFacts, KernelLine, KernelsRequest
-from linattn_verify.engine.kernels.isolation import death
 from linattn_verify.traces.kernels import KernelEvidence, KernelRow
 
 _MODULE = "linattn_verify.engine.kernels"

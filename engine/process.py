@@ -14,10 +14,12 @@ from typing import Self
 
 import psutil
 
+from linattn_verify.engine.death import death
 from linattn_verify.engine.messages import REPLIES, Command, Failed, Progress, Reply, Stop
 from linattn_verify.traces.outcome import Status
 
 _GRACE = 5.0  # seconds between asking a process to end and ending it
+_SHORT_OF_MEMORY = " (which is how a machine short of memory ends processes)"
 TAIL_LINES = 30
 _CHILD = "linattn_verify.engine.child"
 
@@ -187,13 +189,5 @@ class EngineProcess:
 
 
 def _death(code: int) -> str:
-    if code >= 0:
-        return f"exit code {code}"
-    try:
-        name = signal.Signals(-code).name
-        hint = (
-            " (which is how a machine short of memory ends processes)" if name == "SIGKILL" else ""
-        )
-        return f"signal {name}{hint}"
-    except ValueError:
-        return f"signal {-code}"
+    killed = code == -signal.SIGKILL
+    return death(code) + (_SHORT_OF_MEMORY if killed else "")

@@ -14,6 +14,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
+from linattn_verify.engine.death import death
+
 Emit = Callable[["Event"], None]
 Task = Callable[[Callable[[], None]], Any]
 """Returns what JSON can hold; its argument is called at each strike of a fault."""
@@ -121,13 +123,3 @@ def _tell(writer: int, message: dict[str, Any]) -> None:
     data = json.dumps(message).encode() + b"\n"
     while data:
         data = data[os.write(writer, data) :]
-
-
-def death(code: int) -> str:
-    """An exit code of Python's subprocess in words: the signal's name where it was one."""
-    if code >= 0:
-        return f"exit code {code}"
-    try:
-        return f"signal {signal.Signals(-code).name}"
-    except ValueError:
-        return f"signal {-code}"

@@ -7,7 +7,8 @@ from collections.abc import Callable
 
 import pytest
 
-from linattn_verify.engine.kernels.isolation import Event, Task, death, isolated
+from linattn_verify.engine.death import death
+from linattn_verify.engine.kernels.isolation import Event, Task, isolated
 
 Strike = Callable[[], None]
 
