@@ -65,12 +65,15 @@ class Scenario(Strict):
     tight: bool = False
     """Few requests at a time, in a pool so small that blocks are used over and over."""
     faults: tuple[str, ...] = ()
-    """Faults injected on purpose (`linattn_verify.configs.faults`)."""
+    """Faults injected on purpose, `NAME` or `NAME@10%` (`linattn_verify.configs.faults`)."""
+    mutates: str | None = None
+    """The scenario that it repeats with a fault put in, to show that checks would see it."""
 
     @property
     def aside(self) -> bool:
         """Whether it serves one check alone, which asks something else than how outputs compare."""
-        return self.tight or self.twin is not None or self.kind is Kind.PREFIX
+        for_one = self.tight or self.twin is not None or self.kind is Kind.PREFIX
+        return for_one or self.mutates is not None
 
 
 class EnginePlan(Strict):

@@ -6,8 +6,8 @@ from typing import Any, Literal
 import yaml
 from pydantic import Field
 
-from linattn_verify.configs.errors import UsageError, unknown
-from linattn_verify.configs.faults import FAULTS
+from linattn_verify.configs.errors import UsageError
+from linattn_verify.configs.faults import parse_fault
 from linattn_verify.configs.profile import EngineValue, Profile
 from linattn_verify.configs.strict import Strict, validated
 
@@ -38,7 +38,7 @@ class Request(Strict):
     min_score: float | None = Field(default=None, ge=0, le=1)
     """Share of right answers that every scenario must reach."""
     inject: dict[str, tuple[str, ...]] = Field(default_factory=dict)
-    """Faults by scenario, to see the tool turn red."""
+    """Faults by scenario, `NAME` or `NAME@10%`, to see the tool turn red."""
 
 
 def overridden(profile: Profile, task: dict[str, Any] | None = None, **flags: Any) -> Profile:
@@ -82,13 +82,12 @@ def parse_engine_args(pairs: tuple[str, ...]) -> dict[str, EngineValue]:
 
 
 def parse_inject(pairs: tuple[str, ...]) -> dict[str, tuple[str, ...]]:
-    """`SCENARIO=FAULT` pairs by scenario."""
+    """`SCENARIO=FAULT` pairs by scenario, each fault as it was given: `NAME` or `NAME@10%`."""
     faults: dict[str, tuple[str, ...]] = {}
     for pair in pairs:
         scenario, equals, fault = pair.partition("=")
         if not equals:
             raise UsageError(f"--inject {pair!r}: expected SCENARIO=FAULT.")
-        if fault not in FAULTS:
-            raise unknown("fault", fault, FAULTS)
+        parse_fault(fault)
         faults[scenario] = (*faults.get(scenario, ()), fault)
     return faults

@@ -27,6 +27,7 @@ BOUND = (
     "memory",
     "scheduler",
     "serving",
+    "state_faults",
     "states",
     "steps",
     "submission",

@@ -9,7 +9,10 @@ from typing import Any
 import pytest
 
 _HIDDEN = {"torchaudio", "torchcodec"}
-MODULES = ("steps", "states", "memory", "faults", "scheduler", "serving", "submission")
+MODULES = (
+    *("steps", "states", "memory", "state_faults", "faults"),
+    *("scheduler", "serving", "submission"),
+)
 
 
 @pytest.fixture(scope="session")

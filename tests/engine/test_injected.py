@@ -20,7 +20,7 @@ def step(parts: Any) -> Any:
         for state in layer.states:
             for slot in range(len(state)):
                 state[slot] = slot + 1.0
-    starts = {"continued": 7, "restored": 16, "first": 0, "decode": 21}
+    starts = {"continued": 7, "restored": 18, "first": 0, "decode": 21}
     held = tuple(
         parts.steps.Held(
             layer=layer,
@@ -39,10 +39,19 @@ def step(parts: Any) -> Any:
     return SimpleNamespace(layers=layers, held=held, metadata=lambda: metadata, flags=flags)
 
 
-def struck(parts: Any, step: Any, name: str) -> tuple[int, dict[tuple[int, int], list[float]]]:
+def made(parts: Any, name: str, dose: float = 1.0) -> Any:
+    return parts.state_faults.STATE_FAULTS[name](dose)
+
+
+def struck(
+    parts: Any, step: Any, name: str, dose: float = 1.0
+) -> tuple[int, dict[tuple[int, int], list[float]]]:
     """How often the fault fired, and by (layer, part) the value in each slot."""
-    fired = parts.faults._BEFORE_FORWARD[name](step)
-    return fired, {
+    return made(parts, name, dose).before(step), values(step)
+
+
+def values(step: Any) -> dict[tuple[int, int], list[float]]:
+    return {
         (layer.index, part): [float(slot.flatten()[0]) for slot in state]
         for layer in step.layers
         for part, state in enumerate(layer.states)
@@ -62,6 +71,8 @@ EVERY = ((0, 0), (0, 1), (1, 0), (1, 1))
         ("conv_state_lost_at_edges", 4, ((0, 0), (1, 0)), LOST),
         ("recurrent_state_lost_at_edges", 4, ((0, 1), (1, 1)), LOST),
         ("one_layer_state_lost_at_edges", 2, ((1, 0), (1, 1)), LOST),
+        ("one_request_state_lost_at_edges", 2, EVERY, [1.0, 0.0, 3.0, 4.0, 5.0]),
+        ("last_chunk_state_lost", 2, EVERY, RESTORED_LOST),
         ("restored_state_lost", 2, EVERY, RESTORED_LOST),
         ("restored_state_off_by_one_block", 2, EVERY, [1.0, 2.0, 3.0, 3.0, 5.0]),
     ],
@@ -73,12 +84,109 @@ def test_a_fault_strikes_its_parts_of_its_requests_and_nothing_else(
     assert struck(parts, step, name) == (fired, expected)
 
 
-def test_nan_is_put_into_the_last_part_of_continued_prefills(parts: Any, step: Any) -> None:
-    fired, values = struck(parts, step, "nan_state_at_edges")
+def test_a_dose_blends_the_right_state_with_the_wrong_one(parts: Any, step: Any) -> None:
+    fired, found = struck(parts, step, "recurrent_state_lost_at_edges", dose=0.25)
     assert fired == 4
-    for (_, part), found in values.items():
-        broken = [slot for slot, value in enumerate(found) if math.isnan(value)]
-        assert broken == ([1, 3] if part else [])
+    assert found[0, 1] == found[1, 1] == [1.0, 1.5, 3.0, 3.0, 5.0]
+    assert found[0, 0] == found[1, 0] == WHOLE
+    _, found = struck(parts, step, "restored_state_off_by_one_block", dose=0.5)
+    assert found[0, 0] == [1.0, 2.0, 3.0, 3.5, 5.0]
+
+
+def test_nan_is_put_into_continued_prefills(parts: Any, step: Any) -> None:
+    fired, found = struck(parts, step, "nan_state_at_edges")
+    assert fired == 4
+    for slots in found.values():
+        assert [slot for slot, value in enumerate(slots) if math.isnan(value)] == [1, 3]
+
+
+def test_a_state_is_rounded_to_half_its_bits(parts: Any, step: Any) -> None:
+    for layer in step.layers:
+        for state in layer.states:
+            state.fill_(1.0390625)  # exact in bfloat16, not in FP8
+            state[1].fill_(1.0000001)  # in float32 alone
+    fired, found = struck(parts, step, "state_rounded_at_edges")
+    assert fired == 4
+    assert found[0, 0][3] == 1.0  # two bits of mantissa are left
+    assert found[0, 1][1] == 1.0 and found[0, 1][3] == 1.0390625
+    assert found[0, 1][2] == pytest.approx(1.0390625, abs=0)
+
+
+def serve(parts: Any, step: Any, fault: Any, *held: Any) -> int:
+    """One more step of these; the model adds 10 to what it touches."""
+    step.held = held
+    fired = fault.before(step)
+    for one in held:
+        for _, state in one.states():
+            state.add_(10)
+    return int(fired + fault.after(step))
+
+
+def one(parts: Any, step: Any, name: str, slot: int, start: int, tokens: int = 3) -> Any:
+    return parts.steps.Held(step.layers[0], name, slot, start, tokens, 21, restored=False)
+
+
+def test_a_stale_state_is_what_another_request_has_left(parts: Any, step: Any) -> None:
+    fault = made(parts, "stale_state_read")
+    step.flags[:] = False
+    assert serve(parts, step, fault, one(parts, step, "a", 1, 0)) == 0  # nobody was before it
+    assert serve(parts, step, fault, one(parts, step, "a", 1, 3)) == 0
+    assert serve(parts, step, fault, one(parts, step, "b", 2, 0)) == 1
+    assert values(step)[0, 0] == [1.0, 22.0, 32.0, 4.0, 5.0]
+    assert step.flags.tolist() == [True, False, False]
+
+
+def test_a_first_chunk_of_one_token_goes_on_from_what_another_has_left(
+    parts: Any, step: Any
+) -> None:
+    fault = made(parts, "one_token_chunk_as_decode")
+    assert serve(parts, step, fault, one(parts, step, "a", 1, 0)) == 0
+    assert serve(parts, step, fault, one(parts, step, "b", 2, 0, tokens=2)) == 0
+    assert serve(parts, step, fault, one(parts, step, "b", 2, 2, tokens=1)) == 0
+    assert serve(parts, step, fault, one(parts, step, "c", 3, 0, tokens=1)) == 1
+    assert values(step)[0, 1] == [1.0, 12.0, 23.0, 33.0, 5.0]
+
+
+def test_a_block_that_a_request_has_left_gets_the_state_of_the_step_after(
+    parts: Any, step: Any
+) -> None:
+    fault = made(parts, "state_published_late", dose=0.5)
+    assert serve(parts, step, fault, one(parts, step, "a", 1, 0)) == 0
+    assert serve(parts, step, fault, one(parts, step, "a", 1, 3)) == 0
+    assert serve(parts, step, fault, one(parts, step, "a", 4, 6)) == 1
+    assert values(step)[0, 1] == [1.0, 18.5, 3.0, 4.0, 15.0]
+    assert serve(parts, step, fault, one(parts, step, "a", 3, 21)) == 0  # a decode step
+
+
+def test_decode_steps_after_the_first_leave_no_trace(parts: Any, step: Any) -> None:
+    fault = made(parts, "decode_state_stuck")
+    assert serve(parts, step, fault, one(parts, step, "a", 1, 21, 1)) == 0
+    assert serve(parts, step, fault, one(parts, step, "a", 1, 22, 1)) == 1
+    assert serve(parts, step, fault, one(parts, step, "b", 2, 20, 1)) == 0
+    assert values(step)[0, 0] == [1.0, 12.0, 13.0, 4.0, 5.0]
+
+
+@pytest.mark.parametrize(("share", "struck"), [(1.0, 10), (0.5, 5), (0.1, 1), (0.01, 1), (0.3, 3)])
+def test_a_share_of_occasions_is_struck_the_first_one_among_them(
+    parts: Any, share: float, struck: int
+) -> None:
+    due = parts.state_faults.Due(share)
+    found = [due() for _ in range(10)]
+    assert found[0] and sum(found) == struck
+
+
+def test_a_copy_leaves_out_its_last_item(parts: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    copied: list[int] = []
+    utils = parts.faults.mamba_utils
+    monkeypatch.setattr(utils, "do_mamba_copy_block", lambda b: copied.append(b.offset))
+    faults, _ = faults_of(parts)
+    utils.do_mamba_copy_block(SimpleNamespace(offset=4))
+    faults.activate(("copy_drops_last_item@50%",))
+    for _ in range(3):
+        utils.do_mamba_copy_block(SimpleNamespace(offset=4))
+    utils.do_mamba_copy_block(SimpleNamespace(offset=0))
+    assert copied == [4, 3, 4, 3, 0]
+    assert faults.fired == {"copy_drops_last_item@50%": 2}
 
 
 @pytest.mark.parametrize(
