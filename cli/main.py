@@ -6,6 +6,8 @@ from typing import Any
 
 import click
 
+from linattn_verify.cli.exports import export_options
+
 EXIT_USAGE, EXIT_ERROR, EXIT_INTERRUPTED = 2, 4, 130
 
 
@@ -79,6 +81,7 @@ def cli() -> None:
     type=click.Path(allow_dash=True),
     help="Write report.json there too; -: stdout.",
 )
+@export_options
 @click.pass_context
 def run(context: click.Context, /, **options: Any) -> None:
     """Run a model under every scenario, compare, and print a report with a verdict.

@@ -13,6 +13,7 @@ from linattn_verify.checks.evidence import Evidence
 from linattn_verify.checks.registry import CheckSpec, checks_named
 from linattn_verify.cli.assembly import assemble
 from linattn_verify.cli.commands import Work
+from linattn_verify.cli.exports import Exports, tell_github
 from linattn_verify.cli.folder import RunFolder, check_writable, open_run_folder
 from linattn_verify.cli.kernels_command import TIMEOUT, start
 from linattn_verify.cli.model import (
@@ -53,6 +54,7 @@ def run_command(options: dict[str, Any]) -> int:
     """Carry out the command; returns its exit code. Raises UsageError for a bad request."""
     json_to: str | None = options.pop("json_to")
     out, force = options.pop("out"), options.pop("force")
+    exports = Exports.taken(options)
     request = request_from(options)
     specs = checks_named(request.only, request.skip)
     if all(Need.KERNELS in spec.needs for spec in specs):
@@ -87,6 +89,8 @@ def run_command(options: dict[str, Any]) -> int:
         sys.stdout.write(to_json(report) + "\n")
     elif json_to:
         write_whole(Path(json_to), to_json(report))
+    exports.write(report)
+    tell_github(report)
     return report.exit_code
 
 

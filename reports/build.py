@@ -16,6 +16,7 @@ from linattn_verify.checks.result import (
     overall,
 )
 from linattn_verify.configs.plan import Scenario
+from linattn_verify.reports.cases import at_best
 from linattn_verify.reports.document import (
     Check,
     Environment,
@@ -40,14 +41,6 @@ NO_LINEAR_ATTENTION = (
     "across chunks, so the checks below compare attention caches only, and state_equivalence has "
     "nothing to compare."
 )
-_AT_BEST = {
-    Status.CRASHED: Verdict.FAIL,
-    Status.TIMED_OUT: Verdict.FAIL,
-    Status.ERROR: Verdict.ERROR,
-    Status.UNSUPPORTED: Verdict.UNSUPPORTED,
-    Status.NOT_RUN: Verdict.INCONCLUSIVE,
-}
-"""What a run's verdict is at best where a scenario ended so: even if no check speaks of it."""
 
 
 def build_report(
@@ -125,14 +118,7 @@ def _verdict(checks: Sequence[Check], scenarios: Sequence[ScenarioReport]) -> Ve
     judged = [check.verdict for check in checks]
     if not judged:
         judged = [overall(())]
-    return overall(judged + [_at_best(s) for s in scenarios if s.status in _AT_BEST])
-
-
-def _at_best(scenario: ScenarioReport) -> Verdict:
-    """A reference that breaks down says nothing of the engine's features: ERROR, not FAIL."""
-    verdict = _AT_BEST[scenario.status]
-    broke_down = verdict is Verdict.FAIL and scenario.reference is None
-    return Verdict.ERROR if broke_down else verdict
+    return overall(judged + [at_best(scenario) for scenario in scenarios])
 
 
 def _scenario(evidence: Evidence, planned: Scenario) -> ScenarioReport:

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from linattn_verify.cli.exports import FORMS
 from linattn_verify.workloads.checkpoint import embedded_checkpoint
 
 OUTPUTS_ONLY = ("--skip", "cache_hygiene", "--skip", "state_equivalence", "--skip", "kernels")
@@ -17,6 +18,9 @@ OUTPUTS_ONLY = ("--skip", "cache_hygiene", "--skip", "state_equivalence", "--ski
 PROMPTS_ONLY = ("--model", "random", "--skip", "task_score", *OUTPUTS_ONLY)
 """Qwen3.5-0.8B's shape, which the trained model is not, and no task: what a run without a score
 costs. The operators are the same whatever is served."""
+
+NO_GITHUB = {"GITHUB_ACTIONS": "", "GITHUB_STEP_SUMMARY": ""}
+"""A fault that a test puts in is nothing to tell about the job that runs the tests."""
 
 
 @dataclass(frozen=True)
@@ -53,7 +57,7 @@ def invoke(folder: Path, *arguments: str, timeout: float = 600, **environment: s
         capture_output=True,
         text=True,
         timeout=timeout,
-        env={**os.environ, "COLUMNS": "80", **environment},
+        env={**os.environ, **NO_GITHUB, "COLUMNS": "80", **environment},
     )
     return Invocation(ended.returncode, ended.stdout, ended.stderr, folder)
 
@@ -67,7 +71,8 @@ def checkpoint(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="session")
 def clean_run(tmp_path_factory: pytest.TempPathFactory) -> Invocation:
     """The main job as a user starts it: the trained model, every scenario, every check."""
-    return invoke(tmp_path_factory.mktemp("runs") / "clean")
+    folder = tmp_path_factory.mktemp("runs") / "clean"
+    return invoke(folder, *(f"--{form}={folder}.{form}" for form in FORMS))
 
 
 @pytest.fixture(scope="session")

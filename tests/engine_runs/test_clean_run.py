@@ -6,7 +6,9 @@ import math
 import jsonschema
 import pandas as pd
 import pytest
+from junitparser import JUnitXml
 
+from linattn_verify.cli.exports import FORMS
 from linattn_verify.traces.store import read_trace
 from tests.conftest import Invocation
 
@@ -52,6 +54,16 @@ def test_the_terminal_report_is_readable_at_80_columns_without_colour(
     assert max(map(len, clean_run.out.splitlines())) <= 80
     for scenario in [*SCENARIOS, *TASK]:
         assert scenario in clean_run.out
+
+
+def test_the_other_forms_say_what_the_report_says(clean_run: Invocation) -> None:
+    files = {form: clean_run.folder.with_name(f"clean.{form}") for form in FORMS}
+    counts = JUnitXml.fromstring(files["junit"].read_bytes())
+    answers = clean_run.report["checks"] + clean_run.report["scenarios"]
+    assert (counts.tests, counts.failures, counts.errors) == (len(answers), 0, 0)
+    metrics = pd.read_csv(files["csv"])
+    assert set(metrics["check"]) == {check for check, _ in clean_run.verdicts()}
+    assert files["markdown"].read_text(encoding="utf-8").startswith("## PASS: pocket")
 
 
 @pytest.mark.parametrize("scenario", SCENARIOS)
