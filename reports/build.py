@@ -31,6 +31,7 @@ from linattn_verify.reports.document import (
     Workload,
 )
 from linattn_verify.reports.headline import headline
+from linattn_verify.reports.series import differences
 from linattn_verify.reports.settings import engine_section
 from linattn_verify.traces.kernels import KernelEvidence
 from linattn_verify.traces.outcome import Outcome, Status
@@ -71,6 +72,7 @@ def build_report(
         engine=engine_section(evidence.engines),
         scenarios=scenarios,
         checks=checks,
+        differences=differences(evidence),
         kernels=_kernels(evidence.kernels) if evidence.kernels else None,
         environment=environment,
         phases=tuple(phases),

@@ -17,11 +17,12 @@ from linattn_verify.checks.result import (
 )
 from linattn_verify.configs.plan import Kind
 from linattn_verify.configs.strict import Strict
+from linattn_verify.reports.differences import Differences
 from linattn_verify.traces.guard import Guard
 from linattn_verify.traces.observed import Observed
 from linattn_verify.traces.outcome import Status
 
-SCHEMA_VERSION = 3
+SCHEMA_VERSION = 4
 
 
 def _encodable(text: object) -> object:
@@ -311,6 +312,8 @@ class Report(Document):
     """Every planned scenario, in order."""
     checks: tuple[Check, ...]
     """Every answer, in the order of judging."""
+    differences: Differences | None = None
+    """What was compared of prompts and decoded tokens, for pictures; null where nothing was."""
     kernels: Kernels | None = None
     """The engine's operators; null where they were not called."""
     environment: Environment

@@ -64,7 +64,7 @@ def test_non_finite_metrics_are_null(made: Make) -> None:
 
 def test_report_json_has_the_keys_that_a_ci_job_reads(made: Make) -> None:
     report = json.loads(to_json(made("fail")))
-    assert (report["schema_version"], report["verdict"], report["exit_code"]) == (3, "FAIL", 1)
+    assert (report["schema_version"], report["verdict"], report["exit_code"]) == (4, "FAIL", 1)
     assert report["engine"]["requested"]["cached"]["mamba_cache_mode"] == "all"
     assert report["engine"]["resolved"]["cached"]["mamba_cache_mode"] == "align"
     assert {"name", "status", "proofs", "trace"} <= report["scenarios"][0].keys()
