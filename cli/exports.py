@@ -28,6 +28,7 @@ class Form:
 
 
 FORMS = {
+    "html": Form("html.page", "to_html", "Write one HTML file there, with pictures."),
     "junit": Form("junit", "to_junit", "Write JUnit XML there: a case for every check × scenario."),
     "markdown": Form("markdown", "to_markdown", "Write Markdown there, for a pull request."),
     "csv": Form("metric_csv", "to_csv", "Write every metric there, a row each."),

@@ -19,7 +19,7 @@ ROOT = Path(__file__).parents[1]
 ORDER = ("configs", "traces", "workloads", "tasks", "engine", "checks", "reports", "cli")
 """The way of the data: a folder imports only those before it."""
 FOLDERS = tuple(sorted(ORDER))
-SHIPPED = (".json", ".md", ".py", ".safetensors", ".typed", ".yaml")
+SHIPPED = (".css", ".jinja", ".json", ".md", ".py", ".safetensors", ".typed", ".yaml")
 HEAVY = ("torch", "transformers", "vllm")
 BOUND = (
     "faults",

@@ -1,9 +1,11 @@
 """The main job on a healthy engine: what it prints, what it leaves, what it proves."""
 
+import itertools
 import json
 import math
 
 import jsonschema
+import lxml.html
 import pandas as pd
 import pytest
 from junitparser import JUnitXml
@@ -154,3 +156,21 @@ def test_engine_logs_go_to_files_and_say_what_was_done_about_native_libraries(
     for note in notes:
         if note.startswith("The native library"):
             assert note in plain
+
+
+def test_the_page_draws_every_prompt_of_every_scenario_with_its_edges(
+    clean_run: Invocation,
+) -> None:
+    curves = clean_run.report["differences"]["curves"]
+    assert {c["scenario"] for c in curves} == set(SCENARIOS[1:])
+    for curve in curves:
+        if curve["scenario"] in CHUNKED:
+            budget = int(curve["scenario"].removeprefix("chunked@"))
+            assert len(curve["edges"]) >= 2
+            assert max(b - a for a, b in itertools.pairwise(curve["edges"])) <= budget
+        assert not curve["broken"]
+    assert any(max(filter(None, c["largest"]), default=0) > 0.01 for c in curves)
+    page = lxml.html.document_fromstring(clean_run.folder.with_name("clean.html").read_bytes())
+    drawn = page.find_class("area")
+    # Scenarios with the same curves share a panel.
+    assert len(drawn) == len({json.dumps({**c, "scenario": ""}) for c in curves})
