@@ -49,7 +49,7 @@ def to_html(report: Report) -> str:
             flips=flipped(report),
             timeline=timeline(report.phases),
             origins=_origins(report),
-        tokens=_TOKENS,
+            tokens=_TOKENS,
             few=_FLIPS,
         )
     )
