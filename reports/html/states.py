@@ -112,11 +112,10 @@ def _squares(
         for layer, error in errors.by_layer.items():
             over = error is None or (limit is not None and error > limit)
             ratio = (error or 0.0) / limit if limit else 0.0
-            where = f"{errors.prompt}, token {errors.position}, after step {errors.edge}"
             yield Square(
                 column=column,
                 row=names.number(layer),
                 heat=1.0 if over else heat(ratio),
                 over=over,
-                says=f"{layer}, {where}: {number(error)}",
+                says=f"layer {names.number(layer)} at {errors.position}: {number(error)}",
             )

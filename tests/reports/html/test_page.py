@@ -1,15 +1,19 @@
 """The page as a file."""
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import lxml.html
 import pytest
 
+from linattn_verify.checks.result import StateErrors
 from linattn_verify.reports.document import Report
 from linattn_verify.reports.html.page import to_html
 from linattn_verify.reports.json_report import read_json, write_json
+from tests.reports.conftest import with_states
 from tests.reports.hostile import TEXT
 from tests.reports.html.conftest import full_report, hostile_page
+from tests.reports.state_results import errors, states_of
 
 
 def test_the_verdict_and_what_it_rests_on_stand_first(any_report: Report) -> None:
@@ -62,3 +66,24 @@ def test_whatever_a_model_wrote_is_text_with_nothing_invisible() -> None:
 
 def test_a_page_is_small() -> None:
     assert len(to_html(full_report()).encode()) < 300_000
+
+
+def test_a_page_of_a_large_model_is_not_too_large_to_mail() -> None:
+    """48 layers, 20 places a scenario and part, 8 scenarios that all differ."""
+    layers: dict[str, float | None] = {
+        f"language_model.model.layers.{n}.linear_attn": n / 1000 for n in range(48)
+    }
+    checks = tuple(
+        states_of(f"chunked@{budget}", measured=tuple(_places(layers, budget)))
+        for budget in range(100, 900, 100)
+    )
+    report = with_states(*checks).report()
+    assert sum(len(e.by_layer) for c in report.checks for e in c.states) == 15_360
+    assert len(to_html(report).encode()) < 3_000_000
+
+
+def _places(layers: dict[str, float | None], budget: int) -> Iterator[StateErrors]:
+    for part in ("convolution", "recurrent"):
+        for edge in range(1, 21):
+            made = errors(part, (0.0, 0.0, 0.0), position=edge * budget, edge=edge)
+            yield made.model_copy(update={"by_layer": layers})

@@ -2,6 +2,7 @@
 
 import pytest
 
+from linattn_verify.configs.plan import Kind
 from linattn_verify.reports.differences import BOUNDS, Curve, Differences, Distribution
 from linattn_verify.reports.document import Phase, Report
 from linattn_verify.reports.html.along import strips
@@ -99,6 +100,14 @@ def test_marks_are_the_limits_of_percentiles() -> None:
     (held,) = spreads(drawn("pass", a_curve()))
     assert all(mark.holds for mark in held.marks)
     assert held.marks[0].says == "prompt.all.p99: limit 0.15, largest 0.0230"
+
+
+def test_the_reference_served_again_is_the_floor() -> None:
+    report = drawn("pass", a_curve())
+    again = {"kind": Kind.FULL, "name": "chunked@256"}
+    scenarios = tuple(s.model_copy(update=again) for s in report.scenarios if s.reference)
+    (spread,) = spreads(report.model_copy(update={"scenarios": scenarios}))
+    assert spread.floor and spread.lines[0].floor
 
 
 def test_leg_without_a_difference_has_no_drawing() -> None:
