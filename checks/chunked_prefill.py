@@ -15,7 +15,7 @@ from linattn_verify.checks.numeric import judge_numerically
 from linattn_verify.checks.registry import check
 from linattn_verify.checks.result import CheckResult
 from linattn_verify.configs.legs import Leg
-from linattn_verify.configs.plan import Kind
+from linattn_verify.configs.plan import Kind, Need
 
 NAME = "chunked_prefill"
 KINDS = (Kind.CHUNKED,)
@@ -29,6 +29,7 @@ LEGS = (Leg.PROMPT, Leg.DECODE)
     "that moves the log-probabilities less than the limits",
     kinds=KINDS,
     legs=LEGS,
+    needs=(Need.FLOOR,),
 )
 def chunked_prefill(evidence: Evidence) -> list[CheckResult]:
     """Prompt and decode log-probabilities of every chunked scenario against full prefill."""

@@ -51,6 +51,17 @@ def each_scenario(
     """`judge`'s answer for every planned scenario of `kinds`; where the evidence does not allow
     the question, the verdict that says so. No such scenario at all is VACUOUS."""
     scenarios = [s for s in evidence.plan.scenarios() if s.kind in kinds and is_plain(s)]
+    return judged_each(name, kinds, scenarios, evidence, judge)
+
+
+def judged_each(
+    name: str,
+    kinds: Sequence[Kind],
+    scenarios: Sequence[Scenario],
+    evidence: Evidence,
+    judge: Judge,
+) -> list[CheckResult]:
+    """The same for `scenarios`, those of `kinds` that are meant."""
     if scenarios:
         return [_answer(name, scenario, evidence, judge) for scenario in scenarios]
     wanted = ", ".join(kinds)

@@ -1,9 +1,10 @@
 """Log-probabilities against the reference's: the judgement of every numeric check."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from linattn_verify.checks.compare import Comparison, compare
+from linattn_verify.checks.contrasts import contrasts
 from linattn_verify.checks.judging import Pair, class_limits, planned_legs
 from linattn_verify.checks.limits import broken, described, finite, judge_limits, tightest
 from linattn_verify.checks.result import CheckResult, LimitOutcome, Verdict
@@ -11,7 +12,7 @@ from linattn_verify.checks.selection import Selection, select
 from linattn_verify.checks.statistics import Least, measure
 from linattn_verify.checks.worst import place, what_is_wrong, worst_place, worst_tokens
 from linattn_verify.configs.legs import Leg
-from linattn_verify.configs.metrics import Segment
+from linattn_verify.configs.metrics import CONTRASTS, DOUBTS, Segment
 from linattn_verify.configs.plan import Kind
 
 _VIOLATIONS = {
@@ -67,7 +68,13 @@ def _metrics(pair: Pair, tables: Sequence[LegTable]) -> dict[str, float]:
     profile = pair.evidence.profile
     least = Least(averages=profile.min_positions_mean, shares=profile.min_positions_share)
     found = [measure(t.comparison, of.logits_dtype, of.top_logit, least) for t in tables]
-    return {name: value for metrics in found for name, value in metrics.items()}
+    metrics = {name: value for metrics in found for name, value in metrics.items()}
+    if pair.scenario.kind is Kind.AGAIN:  # nothing is continued, so nothing comes before that
+        return {name: v for name, v in metrics.items() if f".{Segment.FIRST}." not in name}
+    for table in tables:
+        if table.selection.leg is Leg.PROMPT:
+            metrics |= contrasts(pair.evidence, pair.scenario, table.comparison)
+    return metrics
 
 
 def _verdict(
@@ -88,15 +95,24 @@ def _verdict(
     violation = next((text for table in tables if (text := _violation(pair, table))), None)
     if violation:
         return Verdict.FAIL, violation
-    tight = tightest(outcomes)
-    if broken(outcomes) and tight:
-        return Verdict.FAIL, _broken_message(pair, tables, tight, outcomes)
+    beyond = broken(outcomes)
+    wrong = _tightest_but(CONTRASTS, beyond) or _tightest_but(DOUBTS, beyond)
+    if wrong:
+        return Verdict.FAIL, _broken_message(pair, tables, wrong, outcomes)
+    doubt = tightest(beyond)
+    if doubt:
+        return Verdict.INCONCLUSIVE, f"{DOUBTS[doubt]}; {described(doubt, outcomes[doubt])}"
     nothing = next((text for table in tables if (text := _nothing(pair, table, metrics))), None)
     if nothing:
         return Verdict.VACUOUS, nothing
+    tight = tightest(outcomes)
     if not tight:
         return Verdict.VACUOUS, no_limits or "no limit of the profile is about any metric here"
     return Verdict.PASS, f"tightest: {described(tight, outcomes[tight])}; {_extent(tables)}"
+
+
+def _tightest_but(left_out: Collection[str], beyond: dict[str, LimitOutcome]) -> str | None:
+    return tightest({name: outcome for name, outcome in beyond.items() if name not in left_out})
 
 
 def _reference_is_nothing(table: LegTable) -> bool:
@@ -144,13 +160,18 @@ def _advice(pair: Pair) -> str:
 def _broken_message(
     pair: Pair, tables: Sequence[LegTable], metric: str, outcomes: dict[str, LimitOutcome]
 ) -> str:
-    leg, rest = metric.split(".", 1)
-    segment = Segment(rest.rsplit(".", 1)[0])
-    table = next(t for t in tables if t.selection.leg == leg)
-    where = worst_place(pair.evidence, table.comparison, segment)
     count = f"{len(broken(outcomes))} of {len(outcomes)} limits broken"
     text = f"{described(metric, outcomes[metric])}; {count}"
+    where = _worst_place(pair, tables, metric)
     return f"{text}; worst token there: {where}" if where else text
+
+
+def _worst_place(pair: Pair, tables: Sequence[LegTable], metric: str) -> str:
+    if metric in CONTRASTS:
+        return ""
+    leg, rest = metric.split(".", 1)
+    table = next(t for t in tables if t.selection.leg == leg)
+    return worst_place(pair.evidence, table.comparison, Segment(rest.rsplit(".", 1)[0]))
 
 
 def _extent(tables: Sequence[LegTable]) -> str:

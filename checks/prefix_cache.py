@@ -14,7 +14,7 @@ from linattn_verify.checks.numeric import judge_numerically
 from linattn_verify.checks.registry import check
 from linattn_verify.checks.result import CheckResult
 from linattn_verify.configs.legs import Leg
-from linattn_verify.configs.plan import Kind
+from linattn_verify.configs.plan import Kind, Need
 
 NAME = "prefix_cache"
 KINDS = (Kind.COLD, Kind.WARM)
@@ -29,6 +29,7 @@ LEGS = (Leg.PROMPT, Leg.DECODE, Leg.CUT)
     "hits between requests that run at the same time",
     kinds=KINDS,
     legs=LEGS,
+    needs=(Need.FLOOR,),
 )
 def prefix_cache(evidence: Evidence) -> list[CheckResult]:
     """Cold against full prefill; warm against cold: the suffix after the restored prefix, the

@@ -44,7 +44,7 @@ def prove_scenario(
         return (caching, about.hits_by_law(), about.some_hit(), *common)
     if scenario.kind is Kind.COLD:
         return (caching, about.no_hits(), *common)
-    if scenario.kind in (Kind.FULL, Kind.PREFIX):
+    if scenario.kind in (Kind.FULL, Kind.AGAIN, Kind.PREFIX):
         return (about.one_step(), caching, about.no_hits(), *common)
     cut = (_budget_as_read(scenario, record), _steps_within(scenario.budget, record))
     chunks = (

@@ -7,8 +7,8 @@ from linattn_verify.configs.plan import Kind, Memory, Scenario
 
 PREFIXES = "prefixes"
 """The scenario whose states those of all others are compared with."""
-NAN, TIGHT = "-nan", "-tight"
-"""How the names of twins and of scenarios in a small pool end."""
+NAN, TIGHT, AGAIN = "-nan", "-tight", "-again"
+"""How the names of twins, of scenarios in a small pool, and of a repeated reference end."""
 _FIRST_PASS = (Leg.PROMPT, Leg.DECODE)
 
 
@@ -43,6 +43,21 @@ def with_hygiene(scenarios: Sequence[Scenario], every: bool) -> list[Scenario]:
     ]
     small = [_tight(s) for s in (*smallest, *(s for s in zeroed if s.kind is Kind.COLD))]
     return [*zeroed, *twins, *(each for s in small for each in (s, _twin(s)))]
+
+
+def with_floor(scenarios: Sequence[Scenario], budget: int) -> list[Scenario]:
+    """The scenarios, and after the reference itself again in steps of `budget`: as many tokens as
+    its longest prompt needs, so that most prompts have a step of their own."""
+    place, full = next((i, s) for i, s in enumerate(scenarios, 1) if s.kind is Kind.FULL)
+    changed = {
+        "name": f"{full.name}{AGAIN}",
+        "kind": Kind.AGAIN,
+        "reference": full.name,
+        "budget": budget,
+        "legs": _FIRST_PASS,
+        "states": False,
+    }
+    return [*scenarios[:place], full.model_copy(update=changed), *scenarios[place:]]
 
 
 def _twin(scenario: Scenario) -> Scenario:

@@ -30,6 +30,21 @@ STATE_METRICS: dict[str, str] = {
 """By part of a state, the metric that a profile limits: the largest relative error of any layer's
 state, Euclidean, against the one that a single-step prefill of the same prefix leaves."""
 
+CONTRASTS: dict[str, str] = {
+    "contrast.noise": "what cannot be told from rounding, mean |Δ log-probability|, nats",
+    "contrast.first": "error in first chunks, over the noise",
+    "contrast.later": "error in later chunks, over that in first chunks",
+    "contrast.edge": "error up to 3 tokens after a chunk's edge, over that from 64 tokens on",
+    "contrast.budget": "error in later chunks, over the least at any larger budget",
+}
+"""Ratios of errors on the prompt leg, mean |Δ log-probability|, both sides with the noise added."""
+DOUBTS: dict[str, str] = {
+    "contrast.first": "the first chunk, which continues nothing, is not the reference's: the "
+    "scenarios differ in something other than chunking",
+}
+"""Metrics that say no more, where they alone are beyond their limits, than that others cannot be
+believed; and why."""
+
 
 class Segment(StrEnum):
     """Which positions a statistic covers, by the chunk that computed them."""
@@ -61,6 +76,10 @@ def check_key(key: str) -> None:
         if key not in STATE_METRICS.values():
             raise unknown("metric", key, STATE_METRICS.values())
         return
+    if key.startswith("contrast."):
+        if key not in CONTRASTS:
+            raise unknown("metric", key, CONTRASTS)
+        return
     *narrowed, statistic = key.rsplit(".", 1)
     if statistic not in STATISTICS:
         raise unknown("statistic", statistic, STATISTICS, key)
@@ -78,6 +97,8 @@ def most_specific(limits: Mapping[str, object], metric: str) -> str | None:
     """The key of `limits` that governs `metric`: `leg.segment.statistic`, `leg.statistic`,
     `segment.statistic` or `statistic`, the longest that is there. Leg and statistic hold no dot,
     so a segment such as `edge+1..3` may."""
+    if metric in CONTRASTS:
+        return metric if metric in limits else None
     leg, rest = metric.split(".", 1)
     segment, statistic = rest.rsplit(".", 1)
     candidates = (metric, f"{leg}.{statistic}", f"{segment}.{statistic}", statistic)

@@ -12,6 +12,9 @@ class Kind(StrEnum):
 
     FULL = "full"
     """Every prompt prefilled in one step, prefix caching off: the reference."""
+    AGAIN = "again"
+    """The reference again, in another order and other batches: what its numbers differ by where
+    nothing is wrong."""
     CHUNKED = "chunked"
     """Prefix caching off, prompts cut by the token budget of a step."""
     COLD = "cold"
@@ -21,6 +24,9 @@ class Kind(StrEnum):
     PREFIX = "prefix"
     """Prefixes of the prompts, each prefilled in one step, caching off: what states are compared
     with."""
+
+
+_FOR_ONE = (Kind.AGAIN, Kind.PREFIX)
 
 
 class Memory(StrEnum):
@@ -41,6 +47,8 @@ class Need(StrEnum):
     """The engine's operators, measured without a model: nothing is served."""
     HYGIENE = "hygiene"
     """Every scenario once more, on memory that nobody may read, and in a small pool."""
+    FLOOR = "floor"
+    """The reference once more, where the profile asks for contrasts."""
 
 
 class Scenario(Strict):
@@ -72,7 +80,7 @@ class Scenario(Strict):
     @property
     def aside(self) -> bool:
         """Whether it serves one check alone, which asks something else than how outputs compare."""
-        for_one = self.tight or self.twin is not None or self.kind is Kind.PREFIX
+        for_one = self.tight or self.twin is not None or self.kind in _FOR_ONE
         return for_one or self.mutates is not None
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Collection
 
-from linattn_verify.configs.asides import NAN, TIGHT, with_hygiene, with_states
+from linattn_verify.configs.asides import AGAIN, NAN, TIGHT, with_floor, with_hygiene, with_states
 from linattn_verify.configs.errors import UsageError, unknown
 from linattn_verify.configs.legs import Leg
 from linattn_verify.configs.plan import EnginePlan, Kind, Need, Plan, Scenario
@@ -94,6 +94,8 @@ def _prompt_scenarios(
         chosen = with_states(chosen)
     if Need.HYGIENE in needs and chosen:
         chosen = with_hygiene(chosen, every=request.profile.hygiene == "every")
+    if Need.FLOOR in needs and request.profile.contrasts and chosen:
+        chosen = with_floor(chosen, max(lengths) + request.profile.decode_tokens)
     return [s.model_copy(update={"faults": _faults(request, s)}) for s in chosen]
 
 
@@ -147,7 +149,7 @@ def _engine_of(scenario: Scenario, isolate: bool) -> str:
     if not isolate:
         return "plain"
     own = scenario.name.removeprefix(f"{scenario.task}/")
-    return own.removesuffix(NAN).removesuffix(TIGHT)
+    return own.removesuffix(NAN).removesuffix(TIGHT).removesuffix(AGAIN)
 
 
 def _engine_args(

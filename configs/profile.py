@@ -86,6 +86,8 @@ class Profile(Strict):
     isolate: bool = False
     task: TaskRules = TaskRules()
     states: StateRules = StateRules()
+    contrasts: bool = False
+    """Whether the numeric floor is measured, and errors are judged beside each other."""
     hygiene: Literal["some", "every"] = "some"
     """Scenarios that are served again on NaN: one of each kind, or every one."""
     limits: dict[NoiseClass, dict[str, Limit]]

@@ -48,7 +48,9 @@ def passes(run: Run, block: int, round_: int = 0) -> list[Pass]:
     cached = kind in (Kind.COLD, Kind.WARM)
     found = []
     if Leg.DECODE in run.scenario.legs and run.forced is not None:
-        found.append(_whole_prompts(run, Leg.DECODE, cached, round_))
+        one = _whole_prompts(run, Leg.DECODE, cached, round_)
+        # The reference again, in another order.
+        found.append(Pass(one.asks[::-1]) if kind is Kind.AGAIN else one)
     if Leg.FREE in run.scenario.legs:
         found.append(_whole_prompts(run, Leg.FREE, cached, round_))
     if kind is Kind.COLD and not run.scenario.aside:

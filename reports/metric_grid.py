@@ -7,7 +7,7 @@ from linattn_verify.checks import cache_hygiene, state_equivalence
 from linattn_verify.checks.result import LimitOutcome
 from linattn_verify.configs.kernels import CHECK
 from linattn_verify.configs.legs import Leg
-from linattn_verify.configs.metrics import STATISTICS, Segment
+from linattn_verify.configs.metrics import CONTRASTS, STATISTICS, Segment
 from linattn_verify.reports.document import Check, Report
 
 _NO_LOGPROBS = (cache_hygiene.NAME, state_equivalence.NAME, CHECK)
@@ -45,6 +45,8 @@ def grids(metrics: Mapping[str, float | None], limits: Mapping[str, LimitOutcome
     """Every metric that has a value or a limit, in the order of legs, segments, statistics."""
     by_leg: dict[str, dict[tuple[str, str], Cell]] = {}
     for name in dict.fromkeys((*metrics, *limits)):
+        if name in CONTRASTS:  # told in a section of their own
+            continue
         leg, segment, statistic = split(name)
         limit = limits.get(name)
         value = metrics[name] if name in metrics else limits[name].value
@@ -91,7 +93,7 @@ def groups(grid: Grid, statistics: Iterable[str]) -> list[Group]:
 def split(metric: str) -> tuple[str, str, str]:
     """Leg, segment and statistic of a metric's name; what a shorter name leaves out is `all`."""
     leg, _, rest = metric.partition(".")
-    if not rest:
+    if not rest or metric in CONTRASTS:
         return "all", Segment.ALL, metric
     segment, _, statistic = rest.rpartition(".")
     return leg, segment or Segment.ALL, statistic

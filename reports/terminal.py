@@ -10,6 +10,7 @@ from linattn_verify.reports.check_section import (
     check_summary,
     verdict_panel,
 )
+from linattn_verify.reports.contrast_section import contrast_section
 from linattn_verify.reports.document import KernelsReport, Report
 from linattn_verify.reports.facts_section import (
     cost_section,
@@ -41,6 +42,7 @@ FULL = (
     state_section,
     score_section,
     metric_section,
+    contrast_section,
     worst_section,
     kernel_section,
     proof_section,
@@ -58,6 +60,7 @@ COMPACT = (
     state_summary,
     score_summary,
     metric_summary,
+    contrast_section,
     worst_summary,
     kernel_summary,
     proof_summary,

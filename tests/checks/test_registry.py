@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 NAMES = [
     *("cache_hygiene", "chunked_prefill", "effective_config", "kernels", "logprobs_close"),
-    *("prefix_cache", "state_equivalence", "task_score"),
+    *("numeric_floor", "prefix_cache", "state_equivalence", "task_score"),
 ]
 
 
@@ -36,7 +36,10 @@ def test_the_planner_can_read_what_a_check_needs_beside_scenarios() -> None:
     needs = {s.name: s.needs for s in all_checks() if s.needs}
     assert needs == {
         "cache_hygiene": (Need.HYGIENE,),
+        "chunked_prefill": (Need.FLOOR,),
         "kernels": (Need.KERNELS,),
+        "numeric_floor": (Need.FLOOR,),
+        "prefix_cache": (Need.FLOOR,),
         "state_equivalence": (Need.STATES,),
     }
 

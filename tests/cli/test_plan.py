@@ -12,8 +12,9 @@ if TYPE_CHECKING:
 
 OUTPUTS = {"full", "chunked@37", "chunked@11", "cold", "warm", "warm-2"}
 TWINS = {"full-nan", "cold-nan", "warm-nan"}
+FLOOR = {"full-again"}
 TIGHT = {"chunked@11-tight", "chunked@11-tight-nan", "cold-tight", "cold-tight-nan"}
-WHOLE = OUTPUTS | TWINS | TIGHT | {"prefixes"}
+WHOLE = OUTPUTS | FLOOR | TWINS | TIGHT | {"prefixes"}
 SHORT = ("--out", "run", "--budgets", "37,11", "--skip", "task_score")
 
 
@@ -44,12 +45,12 @@ def planned(command: "Command", accepted: list[Any], *flags: str) -> set[str]:
     ("flags", "expected"),
     [
         ([], WHOLE),
-        (["--skip", "cache_hygiene"], OUTPUTS | {"prefixes"}),
-        (["--skip", "state_equivalence"], OUTPUTS | TWINS | TIGHT),
-        (["--skip", "state_equivalence", "--skip", "cache_hygiene"], OUTPUTS),
+        (["--skip", "cache_hygiene"], OUTPUTS | FLOOR | {"prefixes"}),
+        (["--skip", "state_equivalence"], OUTPUTS | FLOOR | TWINS | TIGHT),
+        (["--skip", "state_equivalence", "--skip", "cache_hygiene"], OUTPUTS | FLOOR),
         (["--only", "state_equivalence"], OUTPUTS | {"prefixes"}),
         (["--only", "cache_hygiene"], OUTPUTS | TWINS | TIGHT),
-        (["--only", "chunked_prefill"], {"full", "chunked@37", "chunked@11"}),
+        (["--only", "chunked_prefill"], {"full", "chunked@37", "chunked@11"} | FLOOR),
         (["--profile", "ci"], WHOLE | {"chunked@37-nan", "chunked@11-nan"}),
     ],
     ids=lambda value: " ".join(value) or "all" if isinstance(value, list) else "",

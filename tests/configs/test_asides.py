@@ -249,3 +249,21 @@ def test_they_leave_the_scenarios_given_as_they_were() -> None:
         *("b-tight", "b-tight-nan", "cold-tight", "cold-tight-nan"),
     ]
     assert not any(s.states or s.memory for s in given)
+
+
+def test_the_reference_is_served_again_where_the_profile_asks_for_contrasts() -> None:
+    plan = plan_of((Need.FLOOR,), (Kind.CHUNKED,), contrasts=True)
+    assert names(plan) == {"plain": ["full", "full-again", "chunked@37", "chunked@11"]}
+    again = scenario(plan, "full-again")
+    assert (again.kind, again.reference, again.legs) == (Kind.AGAIN, "full", FIRST)
+    # The longest prompt, 131 tokens, and 7 of output: no other fits beside it.
+    assert (again.budget, again.aside, again.states) == (138, True, False)
+    assert "full-again" not in names(plan_of((Need.FLOOR,), contrasts=False))["plain"]
+    assert "full-again" not in names(plan_of((), contrasts=True))["plain"]
+
+
+def test_the_reference_served_again_has_no_twin_and_stays_in_its_engine() -> None:
+    every = (*BOTH, Need.FLOOR)
+    plan = plan_of(every, isolate=True, hygiene="every", contrasts=True)
+    assert names(plan)["full"] == ["full", "full-again", "full-nan"]
+    assert scenario(plan, "full-again").memory is Memory.ZERO

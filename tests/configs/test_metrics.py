@@ -2,7 +2,14 @@
 
 import pytest
 
-from linattn_verify.configs.metrics import DISTANCE_BINS, Segment, most_specific
+from linattn_verify.configs.errors import UsageError
+from linattn_verify.configs.metrics import (
+    CONTRASTS,
+    DISTANCE_BINS,
+    Segment,
+    check_key,
+    most_specific,
+)
 
 METRIC = "prompt.edge+1..3.max"
 LIMITS = [METRIC, "prompt.max", "edge+1..3.max", "max"]
@@ -33,3 +40,15 @@ def test_the_distance_bins_leave_no_gap_and_do_not_overlap() -> None:
 
 def test_every_edge_segment_has_a_bin() -> None:
     assert set(DISTANCE_BINS) == {s for s in Segment if s.value.startswith("edge")}
+
+
+@pytest.mark.parametrize("metric", CONTRASTS)
+def test_a_contrast_is_governed_by_its_own_name_alone(metric: str) -> None:
+    check_key(metric)
+    assert most_specific({metric: 1, "mean": 2, "first": 3}, metric) == metric
+    assert most_specific({"mean": 2, "first": 3}, metric) is None
+
+
+def test_a_contrast_that_is_none_is_refused_with_the_nearest() -> None:
+    with pytest.raises(UsageError, match=r"contrast\.later"):
+        check_key("contrast.latter")

@@ -222,3 +222,11 @@ def test_the_twin_of_the_reference_is_forced_along_nothing_either() -> None:
     assert passes(run(Kind.FULL, of={"twin": "full", "reference": "full"}), BLOCK) == passes(
         run(Kind.FULL), BLOCK
     )
+
+
+def test_the_reference_again_submits_the_same_requests_the_other_way_round() -> None:
+    (again,) = passes(run(Kind.AGAIN, (Leg.PROMPT, Leg.DECODE)), BLOCK)
+    assert [(a.request, a.token_ids, a.forced) for a in again.asks] == [
+        (i, PROMPTS[i], FORCED[i]) for i in (2, 1, 0)
+    ]
+    assert all(a.prompt_logprobs and not a.read_cache for a in again.asks)

@@ -30,6 +30,7 @@ def test_every_check_answers_for_every_scenario_that_it_is_about(clean_run: Invo
     expected = {("logprobs_close", s) for s in SCENARIOS[1:]}
     expected |= {("chunked_prefill", s) for s in CHUNKED}
     expected |= {("prefix_cache", s) for s in ("cold", "warm", "warm-2")}
+    expected |= {("numeric_floor", "full-again")}
     expected |= {("task_score", s) for s in TASK}
     expected |= {("effective_config", e) for e in ("plain", "caching")}
     expected |= {("state_equivalence", s) for s in SCENARIOS}
@@ -131,6 +132,26 @@ def test_the_first_chunk_is_bit_identical_to_the_reference(clean_run: Invocation
         metrics = clean_run.check("chunked_prefill", name)["metrics"]
         assert metrics["prompt.first.max"] == 0.0
         assert metrics["prompt.later.max"] > 0.0
+
+
+def test_the_reference_again_takes_other_steps_and_the_other_order(clean_run: Invocation) -> None:
+    full, again = (
+        read_trace(clean_run.folder / f"traces/{name}.parquet").record
+        for name in ("full", "full-again")
+    )
+    first_steps = [r.prefill()[0].step for r in again.requests]
+    assert [r.request for r in again.requests] == [r.request for r in full.requests][::-1]
+    assert len(set(first_steps)) > len({r.prefill()[0].step for r in full.requests})
+    assert first_steps == sorted(first_steps)
+
+
+def test_the_contrasts_of_a_healthy_engine_are_near_one(clean_run: Invocation) -> None:
+    for name in CHUNKED:
+        metrics = clean_run.check("chunked_prefill", name)["metrics"]
+        assert metrics["contrast.first"] == 0.0
+        assert 0.5 < metrics["contrast.edge"] < 2
+        assert metrics.get("contrast.budget", 1.0) < 2
+    assert "Noise and contrasts" in clean_run.out
 
 
 def test_cut_points_stand_around_every_block_boundary(clean_run: Invocation) -> None:

@@ -71,6 +71,13 @@ def test_a_lost_convolution_window_shows_right_after_the_edge(faulty_run: Invoca
     assert not check["limits"]["prompt.edge+0.mean"]["holds"]
 
 
+def test_a_contrast_sees_it_without_any_constant_of_the_model(faulty_run: Invocation) -> None:
+    limits = faulty_run.check("chunked_prefill", "chunked@512")["limits"]
+    assert not limits["contrast.edge"]["holds"]
+    assert not limits["contrast.later"]["holds"]
+    assert limits["contrast.first"]["holds"]
+
+
 def test_swapped_logits_show_in_the_decode_leg_alone(faulty_run: Invocation) -> None:
     limits = faulty_run.check("chunked_prefill", "chunked@100")["limits"]
     broken = {name.split(".")[0] for name, outcome in limits.items() if not outcome["holds"]}
