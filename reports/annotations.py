@@ -22,7 +22,7 @@ def annotations(report: Report) -> tuple[str, ...]:
         return ()
     said = [_command(_KINDS[report.verdict], report.tool.name, report.headline)]
     for kind in dict.fromkeys(_KINDS.values()):
-        found = [case for case in cases(report) if _KINDS.get(case.verdict) == kind]
+        found = [c for c in cases(report) if c.decides and _KINDS.get(c.verdict) == kind]
         room = MOST - 1 if _KINDS[report.verdict] == kind else MOST
         shown = found if len(found) <= room else found[: room - 1]
         said += [_command(kind, f"{c.verdict}: {c.title}", c.message) for c in shown]

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from linattn_verify.checks.result import Verdict
+from linattn_verify.checks.result import Verdict, overall
 from linattn_verify.reports.document import Check, Report, ScenarioReport
 from linattn_verify.traces.outcome import Status
 
@@ -29,6 +29,8 @@ class Case:
     """The scenario, or what else was judged."""
     verdict: Verdict
     message: str
+    decides: bool
+    """Whether the report's verdict counts it: one that is worse has been left out of that."""
     check: Check | None = None
     scenario: ScenarioReport | None = None
     """The scenario that it is about, where it is about one."""
@@ -52,17 +54,24 @@ def cases(report: Report) -> tuple[Case, ...]:
     found = (*_checks(report), *_scenarios(report))
     if report.verdict in {case.verdict for case in found}:
         return found
-    return (*found, Case(RUN, "verdict", report.verdict, report.headline))
+    return (*found, Case(RUN, "verdict", report.verdict, report.headline, decides=True))
 
 
 def _checks(report: Report) -> Iterator[Case]:
     named = {scenario.name: scenario for scenario in report.scenarios}
     for check in report.checks:
+        decides = _decides(check.verdict, report)
         about = named.get(check.scenario)
-        yield Case(check.name, check.scenario, check.verdict, check.message, check, about)
+        yield Case(check.name, check.scenario, check.verdict, check.message, decides, check, about)
 
 
 def _scenarios(report: Report) -> Iterator[Case]:
     for scenario in report.scenarios:
+        verdict = at_best(scenario)
         message = scenario.message or f"ended as: {scenario.status}"
-        yield Case(SERVED, scenario.name, at_best(scenario), message, scenario=scenario)
+        decides = _decides(verdict, report)
+        yield Case(SERVED, scenario.name, verdict, message, decides, scenario=scenario)
+
+
+def _decides(verdict: Verdict, report: Report) -> bool:
+    return overall((verdict, report.verdict)) is report.verdict

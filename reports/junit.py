@@ -51,7 +51,7 @@ def _case(suite: Element, case: Case) -> None:
     seconds = case.scenario.seconds if case.scenario and not case.check else 0.0
     named = {"name": _safe(case.name), "classname": _safe(case.group), "time": f"{seconds:.3f}"}
     element = SubElement(suite, "testcase", named)
-    if ending := ENDINGS.get(case.verdict):
+    if ending := _ending(case):
         said = {"type": case.verdict.value, "message": _safe(case.message)}
         SubElement(element, ending, said).text = _safe(case.message)
     SubElement(element, "system-out").text = _safe("\n".join(_output(case)))
@@ -67,7 +67,12 @@ def _counts(members: Iterable[Case]) -> dict[str, str]:
 
 
 def _count(members: Iterable[Case], ending: str) -> int:
-    return sum(ENDINGS.get(case.verdict) == ending for case in members)
+    return sum(_ending(case) == ending for case in members)
+
+
+def _ending(case: Case) -> str | None:
+    ending = ENDINGS.get(case.verdict)
+    return ending if ending is None or case.decides else "skipped"
 
 
 def _facts(report: Report) -> dict[str, str]:

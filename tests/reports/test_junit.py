@@ -75,6 +75,16 @@ def test_a_crash_that_no_check_speaks_of_is_a_failure(made: Make) -> None:
     assert "line 13 of the engine's log" in red[0].system_out
 
 
+def test_an_answer_that_the_verdict_leaves_out_is_skipped(made: Make) -> None:
+    blind = lone("prefix-cache", "warm", Verdict.VACUOUS, "Blind, and a finer check was not.")
+    passed = {"verdict": Verdict.PASS, "exit_code": 0}
+    report = made("pass", results=(blind,)).model_copy(update=passed)
+    written = parsed(report)
+    assert (written.failures, written.errors) == (0, 0)
+    (ending,) = [case.result[0] for suite in written for case in suite if case.result]
+    assert (type(ending), ending.type) == (Skipped, "VACUOUS")
+
+
 def test_a_run_that_judged_nothing_is_not_green(made: Make) -> None:
     (red,) = [case for suite in parsed(made("nothing judged")) for case in suite if case.result]
     assert (red.classname, red.name, red.result[0].type) == ("run", "verdict", "VACUOUS")
