@@ -6,6 +6,7 @@ from typing import Any
 
 import click
 
+from linattn_verify.cli.completion import SHELLS, check_names, completion_script, profile_names
 from linattn_verify.cli.exports import export_options
 
 EXIT_USAGE, EXIT_ERROR, EXIT_INTERRUPTED = 2, 4, 130
@@ -27,7 +28,11 @@ def cli() -> None:
 @click.option("--revision", help="Branch, tag or commit on the hub.")
 @click.option("--dtype", help="Activations: auto, bfloat16, float16, float32. [default: auto]")
 @click.option(
-    "--profile", default="quick", show_default=True, help="quick, ci, release, a YAML file."
+    "--profile",
+    default="quick",
+    show_default=True,
+    shell_complete=profile_names,
+    help="quick, ci, release, a YAML file.",
 )
 @click.option("--budgets", help="max_num_batched_tokens to chunk with, e.g. 512,256,128,100.")
 @click.option("--prompts", type=click.Path(path_type=Path), help="JSONL, or text: a prompt a line.")
@@ -41,8 +46,20 @@ def cli() -> None:
     help="The run's folder. [default: runs/…]",
 )
 @click.option("--force", is_flag=True, help="Replace an earlier run in --out.")
-@click.option("--only", multiple=True, metavar="CHECK", help="Run this check only (repeatable).")
-@click.option("--skip", multiple=True, metavar="CHECK", help="Leave this check out (repeatable).")
+@click.option(
+    "--only",
+    multiple=True,
+    metavar="CHECK",
+    shell_complete=check_names,
+    help="Run this check only (repeatable).",
+)
+@click.option(
+    "--skip",
+    multiple=True,
+    metavar="CHECK",
+    shell_complete=check_names,
+    help="Leave this check out (repeatable).",
+)
 @click.option(
     "--task",
     "tasks",
@@ -115,6 +132,48 @@ def kernels(context: click.Context, /, **options: Any) -> None:
     from linattn_verify.cli.kernels_command import kernels_command
 
     context.exit(kernels_command(options))
+
+
+@cli.command("list")
+@click.argument("kind", type=click.Choice(["checks", "profiles", "scenarios", "metrics"]))
+@click.option("--json", "as_json", is_flag=True, help="As JSON.")
+def list_(kind: str, as_json: bool) -> None:
+    """What there is to choose, and what each can and cannot see."""
+    from linattn_verify.cli.list_command import list_command
+
+    list_command(kind, as_json)
+
+
+@cli.command()
+@click.option("--model", default="pocket", show_default=True, help="As for run.")
+@click.option(
+    "--profile",
+    default="quick",
+    show_default=True,
+    shell_complete=profile_names,
+    help="As for run.",
+)
+@click.option("--json", "as_json", is_flag=True, help="As JSON.")
+@click.pass_context
+def doctor(context: click.Context, model: str, profile: str, as_json: bool) -> None:
+    """Look at the environment, as far as it can change a result.
+
+    Exit codes: 0 a run can start; 1 something prevents it.
+    """
+    from linattn_verify.cli.doctor_command import doctor_command
+
+    context.exit(doctor_command(model, profile, as_json))
+
+
+@cli.command()
+@click.argument("shell", type=click.Choice(SHELLS))
+def completion(shell: str) -> None:
+    """Print the script that completes commands and options.
+
+    In bash: eval "$(linattn-verify completion bash)". In zsh the same with zsh. In fish:
+    linattn-verify completion fish | source.
+    """
+    click.echo(completion_script(cli, shell))
 
 
 def entry() -> None:

@@ -1,10 +1,11 @@
 """The report for people: on a terminal or as plain text, the verdict first."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from io import StringIO
 
 from rich.console import Console, RenderableType
 
+from linattn_verify.configs.catalogue import Entry
 from linattn_verify.reports.check_section import (
     check_section,
     check_summary,
@@ -12,6 +13,7 @@ from linattn_verify.reports.check_section import (
 )
 from linattn_verify.reports.contrast_section import contrast_section
 from linattn_verify.reports.document import KernelsReport, Report
+from linattn_verify.reports.environment_page import environment_page
 from linattn_verify.reports.facts_section import (
     cost_section,
     cost_summary,
@@ -35,6 +37,7 @@ from linattn_verify.reports.score_section import score_section, score_summary
 from linattn_verify.reports.settings_section import settings_section, settings_summary
 from linattn_verify.reports.state_section import state_section, state_summary
 from linattn_verify.reports.worst_section import worst_section, worst_summary
+from linattn_verify.traces.finding import Finding
 
 FULL = (
     check_section,
@@ -85,6 +88,22 @@ def render_kernels(report: KernelsReport, console: Console) -> None:
     """Print the report on the engine's operators alone."""
     ink = _ink(console)
     _print(kernels_page(report, ink), console, ink)
+
+
+def render_entries(entries: Iterable[Entry], console: Console) -> None:
+    """Print what there is to choose, a row each."""
+    ink = _ink(console)
+    table = ink.table("Name", "Sees", "Cannot see")
+    table.columns[0].no_wrap = True
+    for entry in entries:
+        table.add_row(*map(ink.text, entry))
+    _print(iter([table]), console, ink)
+
+
+def render_findings(findings: Iterable[Finding], console: Console) -> None:
+    """Print what was found of the environment, what prevents a run first."""
+    ink = _ink(console)
+    _print(environment_page(tuple(findings), ink), console, ink)
 
 
 def _ink(console: Console) -> Ink:
