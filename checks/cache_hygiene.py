@@ -43,7 +43,7 @@ _RULE = "rule of the check"
 )
 def cache_hygiene(evidence: Evidence) -> list[CheckResult]:
     """Every scenario's twin on NaN against the scenario itself on zeros."""
-    twins = [s for s in evidence.plan.scenarios() if s.twin is not None]
+    twins = [s for s in evidence.judged() if s.twin is not None]
     if twins:
         return [_answer(evidence, twin) for twin in twins]
     message = "no scenario was planned on memory filled with NaN"

@@ -55,6 +55,14 @@ class Evidence:
     kernels: KernelEvidence | None = None
     """What was measured of the engine's operators; None where they were not called."""
 
+    focus: frozenset[str] | None = None
+    """The scenarios that are asked about; None: all."""
+
+    def judged(self) -> tuple[Scenario, ...]:
+        """The planned scenarios that checks are asked about, in order; mutations are not."""
+        planned = (s for s in self.plan.scenarios() if s.mutates is None)
+        return tuple(s for s in planned if self.focus is None or s.name in self.focus)
+
     def request_names(self, scenario: Scenario) -> tuple[str, ...]:
         """What the requests of a scenario are called, in their order."""
         if scenario.task is None:

@@ -50,7 +50,7 @@ def each_scenario(
 ) -> list[CheckResult]:
     """`judge`'s answer for every planned scenario of `kinds`; where the evidence does not allow
     the question, the verdict that says so. No such scenario at all is VACUOUS."""
-    scenarios = [s for s in evidence.plan.scenarios() if s.kind in kinds and is_plain(s)]
+    scenarios = [s for s in evidence.judged() if s.kind in kinds and is_plain(s)]
     return judged_each(name, kinds, scenarios, evidence, judge)
 
 

@@ -60,6 +60,7 @@ class Ending:
     "token that differs",
     kinds=KINDS,
     legs=LEGS,
+    coarse=True,
 )
 def logprobs_close(evidence: Evidence) -> list[CheckResult]:
     """Free-running output of every scenario against its reference."""

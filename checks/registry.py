@@ -31,6 +31,8 @@ class CheckSpec:
     """Whether it judges the scenarios of tasks, and none that serves the prompts."""
     needs: tuple[Need, ...]
     """What it needs beside scenarios."""
+    coarse: bool
+    """Whether it is known to miss most faults, and decides nothing where it has been shown to."""
     run: Run
 
     @property
@@ -52,6 +54,7 @@ def check(
     legs: Iterable[Leg] = (),
     tasks: bool = False,
     needs: Iterable[Need] = (),
+    coarse: bool = False,
 ) -> Callable[[Run], Run]:
     """Register the decorated function as a check; raises ValueError where the name is taken."""
 
@@ -59,7 +62,7 @@ def check(
         if name in _SPECS:
             raise ValueError(f"check {name!r} is defined twice")
         _SPECS[name] = CheckSpec(
-            name, fault, blind, tuple(kinds), tuple(legs), tasks, tuple(needs), run
+            name, fault, blind, tuple(kinds), tuple(legs), tasks, tuple(needs), coarse, run
         )
         return run
 

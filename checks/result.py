@@ -277,6 +277,40 @@ class CheckResult(Strict):
     """Of states, every error that was measured."""
 
 
+class Sensitivity(Strict):
+    """What one check would have seen of a state lost on purpose."""
+
+    check: str
+    """The check's name."""
+    scenario: str
+    """The scenario that was served once more."""
+    mutation: str
+    """The name of that repetition."""
+    fault: str
+    """What was put in."""
+    fired: int
+    """How often the fault struck, as counted in the engine."""
+    seen: bool
+    """Whether the check would have failed, with its loudest statistic well above the limit."""
+    ratio: float | None
+    """The loudest statistic as a multiple of its limit; null where no multiple says it: anything
+    above a limit of 0, a value that is not finite, a rule without a measure, or nothing."""
+    statistic: str
+    """The loudest statistic."""
+    value: float | None
+    """Its value; null where it is not finite or there is none."""
+    limit: float | None
+    """The largest value that passes; null where there is none."""
+    message: str
+    """What was seen, or what is missing, in a sentence."""
+    without_signal: tuple[str, ...] = ()
+    """Prompts in which the loss does not show: no log-probability of theirs moves beyond the
+    limit."""
+    outweighed_by: str | None = None
+    """Of a check that is known to miss most faults: the one that saw the loss in its place, so that
+    this answer decides nothing; null where none did."""
+
+
 def without_scenario(name: str, about: str, verdict: Verdict, message: str) -> CheckResult:
     """A check's answer where there is no scenario to answer for; `about`: what it would judge."""
     return CheckResult(name=name, scenario=about, reference=None, verdict=verdict, message=message)

@@ -41,7 +41,7 @@ def state_equivalence(evidence: Evidence) -> list[CheckResult]:
     """Every scenario's states. A model that keeps none has no answer, and the report says so."""
     if evidence.linear_attention is False:
         return []
-    scenarios = [s for s in evidence.plan.scenarios() if s.states and s.kind in KINDS]
+    scenarios = [s for s in evidence.judged() if s.states and s.kind in KINDS]
     if not scenarios:
         message = "no scenario was planned whose states are read"
         return [without_scenario(NAME, PREFIXES, Verdict.VACUOUS, message)]

@@ -43,10 +43,11 @@ _ORIGIN = "the profile's margin: the drop that the 95 % interval must exclude"
     blind="most faults: an answer whose facts stand beside the question survives the loss of the "
     "whole state",
     tasks=True,
+    coarse=True,
 )
 def task_score(evidence: Evidence) -> list[CheckResult]:
     """Every scenario of every task against full prefill; full prefill against nothing."""
-    scenarios = [s for s in evidence.plan.scenarios() if s.task is not None]
+    scenarios = [s for s in evidence.judged() if s.task is not None]
     if scenarios:
         return [_guarded(evidence, scenario) for scenario in scenarios]
     message = "no task was planned: give --task, or leave this check out"

@@ -5,6 +5,7 @@ import platform
 from linattn_verify.checks.evidence import Evidence
 from linattn_verify.checks.proofs import prove
 from linattn_verify.checks.registry import CheckSpec, run_checks
+from linattn_verify.checks.sensitivity import held_to, sensitivity
 from linattn_verify.cli.pipeline import Pipeline, engine_environment
 from linattn_verify.configs.request import Request
 from linattn_verify.engine.messages import EngineFacts, ModelFacts, Prepared
@@ -31,11 +32,14 @@ def assemble(
 ) -> Report:
     """Judge the evidence and say what it is evidence of."""
     proven = Evidence(**{**vars(evidence), "proofs": prove(evidence)})
+    answers = run_checks(specs, proven)
+    shown = sensitivity(specs, proven, answers)
     lengths = [len(ids) for ids in prepared.token_ids]
     named = zip(evidence.prompt_names, lengths, strict=True)
     return build_report(
         evidence=proven,
-        results=run_checks(specs, proven),
+        results=held_to(answers, shown),
+        sensitivity=shown,
         model=_model(request, prepared.model, pipeline.facts, digest),
         workload=Workload(
             source=str(request.prompts or "embedded"),
@@ -84,8 +88,9 @@ def _environment(pipeline: Pipeline) -> Environment:
 
 def _notes(request: Request, evidence: Evidence) -> list[str]:
     fired: dict[str, list[str]] = {}
-    for name, trace in evidence.traces.items():
-        for fault, count in trace.record.faults.items():
+    planned = (s.name for s in evidence.judged() if s.name in evidence.traces)
+    for name in planned:
+        for fault, count in evidence.traces[name].record.faults.items():
             fired.setdefault(fault, []).append(f"{name} ({count:,} times)")
     injected = [
         f"Fault injected on purpose: {fault} in {', '.join(where)}."

@@ -85,6 +85,11 @@ def cli() -> None:
 @click.option("--min-score", type=float, help="Share of right answers that is asked for, 0 to 1.")
 @click.option("--timeout", type=float, help="Seconds that a scenario may go without progress.")
 @click.option("--isolate/--no-isolate", default=None, help="An engine of its own for every budget.")
+@click.option(
+    "--mutations/--no-mutations",
+    default=None,
+    help="Lose the state on purpose, to prove that checks see it. [default: yes]",
+)
 @click.option("--trust-remote-code", is_flag=True, help="Let the checkpoint bring Python code.")
 @click.option(
     "--inject",

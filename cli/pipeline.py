@@ -193,6 +193,16 @@ class Pipeline:
         """Keep NOT_RUN as the outcome where what the scenario builds on did not end well."""
         if scenario.name in self.outcomes:
             return True
+        if scenario.mutates and self.facts is not None and not self.facts.linear_attention:
+            self._keep(
+                Outcome(
+                    scenario=scenario.name,
+                    engine=engine.name,
+                    status=Status.UNSUPPORTED,
+                    message="this model keeps no state that could be lost",
+                )
+            )
+            return True
         for needed in (scenario.reference, scenario.after):
             outcome = self.outcomes.get(needed) if needed else None
             if outcome is not None and outcome.status is not Status.DONE:

@@ -102,6 +102,7 @@ def request_from(options: dict[str, Any]) -> Request:
         decode_tokens=options.pop("decode_tokens"),
         scenario_timeout=options.pop("timeout"),
         isolate=options.pop("isolate"),
+        mutations=options.pop("mutations"),
         task={key: options.pop(key) for key in ("limit", "num_fewshot", "max_gen_toks")},
     )
     options["tasks"] = tuple(dict.fromkeys(options["tasks"])) or None

@@ -5,6 +5,7 @@ from collections.abc import Collection
 from linattn_verify.configs.asides import AGAIN, NAN, TIGHT, with_floor, with_hygiene, with_states
 from linattn_verify.configs.errors import UsageError, unknown
 from linattn_verify.configs.legs import Leg
+from linattn_verify.configs.mutations import with_mutations, without_mark
 from linattn_verify.configs.plan import EnginePlan, Kind, Need, Plan, Scenario
 from linattn_verify.configs.profile import EngineValue
 from linattn_verify.configs.request import Request
@@ -33,6 +34,8 @@ def build_plan(
     for task in tasks:
         scenarios += _task_scenarios(request, task)
     check_inject(request, [s.name for s in scenarios])
+    if request.profile.mutations:
+        scenarios = with_mutations(scenarios)
     if not scenarios:
         return Plan(engines=())
     # Prompts that no check is about are not served, so they need no room.
@@ -148,7 +151,7 @@ def _engine_of(scenario: Scenario, isolate: bool) -> str:
         return "caching"
     if not isolate:
         return "plain"
-    own = scenario.name.removeprefix(f"{scenario.task}/")
+    own = without_mark(scenario.name).removeprefix(f"{scenario.task}/")
     return own.removesuffix(NAN).removesuffix(TIGHT).removesuffix(AGAIN)
 
 

@@ -90,6 +90,8 @@ class Profile(Strict):
     """Whether the numeric floor is measured, and errors are judged beside each other."""
     hygiene: Literal["some", "every"] = "some"
     """Scenarios that are served again on NaN: one of each kind, or every one."""
+    mutations: bool = True
+    """Whether scenarios are served once more with the state lost, to show that checks see it."""
     limits: dict[NoiseClass, dict[str, Limit]]
 
     @field_validator("budgets")

@@ -96,7 +96,8 @@ class Server:
         """Where a twin's trace is another: whether the engine repeats itself at all, with every
         block zeroed when handed out; whether finite numbers show as well as NaN; and which kinds of
         block show NaN where they alone are not zeroed."""
-        if run.baseline is None or run.scenario.memory is not Memory.NAN:
+        unasked = run.scenario.mutates is not None or run.scenario.memory is not Memory.NAN
+        if run.baseline is None or unasked:
             return {}
         baseline = read_trace(Path(run.baseline)).rows
         if first_difference(baseline, frame_of(rows)) is None:

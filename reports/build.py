@@ -12,6 +12,7 @@ from linattn_verify.checks.limits import tightest
 from linattn_verify.checks.result import (
     EXIT_CODES,
     CheckResult,
+    Sensitivity,
     Verdict,
     overall,
 )
@@ -52,20 +53,23 @@ def build_report(
     workload: Workload,
     environment: Environment,
     run_folder: str | PathLike[str],
+    sensitivity: Sequence[Sensitivity] = (),
     phases: Iterable[Phase] = (),
     notes: Iterable[str] = (),
     created: datetime | None = None,
 ) -> Report:
     """The report on a run: everything that was judged, and the worst of it as the verdict."""
     checks = tuple(_check(result) for result in results)
-    scenarios = tuple(_scenario(evidence, planned) for planned in evidence.plan.scenarios())
-    verdict = _verdict(checks, scenarios)
+    scenarios = tuple(_scenario(evidence, planned) for planned in evidence.judged())
+    mutations = (s for s in evidence.plan.scenarios() if s.mutates is not None)
+    deciding = _deciding(checks, sensitivity)
+    verdict = _verdict(deciding, scenarios)
     return Report(
         tool=_tool(),
         created=created or datetime.now(UTC).replace(microsecond=0),
         verdict=verdict,
         exit_code=EXIT_CODES[verdict],
-        headline=headline(verdict, checks, scenarios),
+        headline=headline(verdict, deciding, scenarios),
         model=model,
         workload=workload,
         profile=ProfileName(name=evidence.profile.name, description=evidence.profile.description),
@@ -73,6 +77,8 @@ def build_report(
         scenarios=scenarios,
         checks=checks,
         differences=differences(evidence),
+        mutations=tuple(_scenario(evidence, planned) for planned in mutations),
+        sensitivity=tuple(sensitivity),
         kernels=_kernels(evidence.kernels) if evidence.kernels else None,
         environment=environment,
         phases=tuple(phases),
@@ -114,6 +120,16 @@ def _kernels(measured: KernelEvidence, strict: bool = False) -> Kernels:
         kernel_path=measured.kernel_path,
         seconds=measured.seconds,
     )
+
+
+def _deciding(checks: Sequence[Check], sensitivity: Sequence[Sensitivity]) -> list[Check]:
+    """Without the coarse checks that were blind to what a finer one saw in their place."""
+    outweighed = {(one.check, one.scenario) for one in sensitivity if one.outweighed_by}
+    return [
+        check
+        for check in checks
+        if check.verdict is not Verdict.VACUOUS or (check.name, check.scenario) not in outweighed
+    ]
 
 
 def _verdict(checks: Sequence[Check], scenarios: Sequence[ScenarioReport]) -> Verdict:

@@ -11,6 +11,7 @@ from linattn_verify.checks.result import (
     Parted,
     Proof,
     Score,
+    Sensitivity,
     StateErrors,
     Verdict,
     WorstToken,
@@ -294,7 +295,7 @@ class Report(Document):
     created: AwareDatetime
     """When it was written."""
     verdict: Verdict
-    """The worst answer among checks and scenarios."""
+    """The worst answer among checks and scenarios, without those that a finer check outweighs."""
     exit_code: int
     """0 every check passes, 1 a failure, 3 nothing worse than vacuous, inconclusive or
     unsupported, 4 an error of this tool or the machine."""
@@ -314,6 +315,10 @@ class Report(Document):
     """Every answer, in the order of judging."""
     differences: Differences | None = None
     """What was compared of prompts and decoded tokens, for pictures; null where nothing was."""
+    mutations: tuple[ScenarioReport, ...] = ()
+    """Scenarios served once more with their state lost on purpose; empty where none was."""
+    sensitivity: tuple[Sensitivity, ...] = ()
+    """What each check would have seen of each of them."""
     kernels: Kernels | None = None
     """The engine's operators; null where they were not called."""
     environment: Environment

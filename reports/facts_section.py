@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 from rich.console import RenderableType
 from rich.text import Text
 
-from linattn_verify.reports.document import Model, Report, Workload
+from linattn_verify.reports.document import Model, Phase, Report, Workload
 from linattn_verify.reports.ink import Ink
 from linattn_verify.reports.json_report import REPORT, SCHEMA
 from linattn_verify.reports.numbers import duration
@@ -124,7 +124,7 @@ def cost_section(report: Report, ink: Ink) -> Iterator[RenderableType]:
     yield ink.heading("Cost by phase")
     total = sum(phase.seconds for phase in report.phases)
     table = ink.table("Phase", "Time", "Share", right=("Time", "Share"))
-    for phase in report.phases:
+    for phase in _phases(report):
         share = f"{phase.seconds / total:.0%}" if total else ""
         table.add_row(ink.text(phase.name), Text(duration(phase.seconds)), Text(share))
     table.add_row(Text("total", style="bold"), Text(duration(total), style="bold"), Text(""))
@@ -137,7 +137,7 @@ def cost_summary(report: Report, ink: Ink) -> Iterator[RenderableType]:
         return
     total = sum(phase.seconds for phase in report.phases)
     yield ink.heading(f"Cost by phase: {duration(total)} in total")
-    cells = [(ink.text(p.name), Text(duration(p.seconds))) for p in report.phases]
+    cells = [(ink.text(p.name), Text(duration(p.seconds))) for p in _phases(report)]
     rows = len(cells) if len(cells) <= _ONE_COLUMN else (len(cells) + 1) // 2
     table = ink.table(*[""] * (2 * (1 + (len(cells) > rows))))
     for column in table.columns[1::2]:
@@ -147,6 +147,18 @@ def cost_summary(report: Report, ink: Ink) -> Iterator[RenderableType]:
         pairs = cells[row::rows]
         table.add_row(*(cell for pair in pairs for cell in pair))
     yield table
+
+
+def _phases(report: Report) -> list[Phase]:
+    """The phases, all mutations as one."""
+    names = {mutation.name for mutation in report.mutations}
+    of_mutations = [phase.seconds for phase in report.phases if phase.name in names]
+    phases = [phase for phase in report.phases if phase.name not in names]
+    if of_mutations:
+        count = len(of_mutations)
+        name = f"{count} mutation{'' if count == 1 else 's'}: states lost on purpose"
+        phases.append(Phase(name=name, seconds=sum(of_mutations)))
+    return phases
 
 
 def evidence_section(report: Report, ink: Ink) -> Iterator[RenderableType]:

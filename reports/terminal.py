@@ -34,6 +34,7 @@ from linattn_verify.reports.scenario_section import (
     scenario_section,
 )
 from linattn_verify.reports.score_section import score_section, score_summary
+from linattn_verify.reports.sensitivity_section import sensitivity_section, sensitivity_summary
 from linattn_verify.reports.settings_section import settings_section, settings_summary
 from linattn_verify.reports.state_section import state_section, state_summary
 from linattn_verify.reports.worst_section import worst_section, worst_summary
@@ -49,6 +50,7 @@ FULL = (
     worst_section,
     kernel_section,
     proof_section,
+    sensitivity_section,
     settings_section,
     environment_section,
     scenario_section,
@@ -67,6 +69,7 @@ COMPACT = (
     worst_summary,
     kernel_summary,
     proof_summary,
+    sensitivity_summary,
     settings_summary,
     environment_summary,
     cost_summary,

@@ -13,7 +13,10 @@ import pytest
 from linattn_verify.cli.exports import FORMS
 from linattn_verify.workloads.checkpoint import embedded_checkpoint
 
-OUTPUTS_ONLY = ("--skip", "cache_hygiene", "--skip", "state_equivalence", "--skip", "kernels")
+OUTPUTS_ONLY = (
+    *("--skip", "cache_hygiene", "--skip", "state_equivalence", "--skip", "kernels"),
+    "--no-mutations",
+)
 """Leaves out what does not compare outputs."""
 PROMPTS_ONLY = ("--model", "random", "--skip", "task_score", *OUTPUTS_ONLY)
 """Qwen3.5-0.8B's shape, which the trained model is not, and no task: what a run without a score

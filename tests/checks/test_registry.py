@@ -83,7 +83,7 @@ def raising(
     def broken(evidence: "Evidence") -> list[CheckResult]:
         raise KeyError("column")
 
-    return CheckSpec("broken", "f", "b", kinds, (), tasks, needs, broken)
+    return CheckSpec("broken", "f", "b", kinds, (), tasks, needs, False, broken)
 
 
 def test_a_check_that_raises_is_an_error_and_stops_no_other(world: "World") -> None:

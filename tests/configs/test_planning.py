@@ -22,6 +22,7 @@ def profile(**changes: Any) -> Profile:
         "description": "made up",
         "budgets": (37, 11),
         "decode_tokens": 7,
+        "mutations": False,
         "limits": {},
     }
     return Profile(**{**values, **changes})

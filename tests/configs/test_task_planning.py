@@ -27,7 +27,9 @@ def request(*, flags: dict[str, Any] | None = None, **changes: Any) -> Request:
         "decode_tokens": 7,
         "limits": {},
     }
-    return Request(model="made", profile=Profile(**{**values, **changes}), **(flags or {}))
+    return Request(
+        model="made", profile=Profile(**{"mutations": False, **values, **changes}), **(flags or {})
+    )
 
 
 def plan_of(

@@ -13,6 +13,7 @@ from linattn_verify.checks.result import (
     CheckResult,
     LimitOutcome,
     Proof,
+    Sensitivity,
     Verdict,
     WorstToken,
 )
@@ -249,6 +250,7 @@ class Made:
     notes: tuple[str, ...] = ()
     twins: tuple[str, ...] = ()
     """Scenarios that are served once more; `served_again` makes what belongs to them."""
+    sensitivity: tuple[Sensitivity, ...] = ()
     run_folder: str = "runs/2026-01-17T09-30-00-tiny-qwen3.5"
 
     def report(self) -> Report:
@@ -269,6 +271,7 @@ class Made:
                 Phase(name="judge", seconds=0.4),
             ),
             notes=self.notes,
+            sensitivity=self.sensitivity,
             created=datetime(2026, 1, 17, 9, 31, tzinfo=UTC),
         )
 
