@@ -37,7 +37,7 @@ def differences(evidence: Evidence) -> Differences | None:
     distributions: list[Distribution] = []
     curves: list[Curve] = []
     left_out = {}
-    for scenario in evidence.plan.scenarios():
+    for scenario in evidence.judged():
         if not _is_drawn(scenario, evidence):
             continue
         compared = list(_comparisons(scenario, evidence))
