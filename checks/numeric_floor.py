@@ -35,7 +35,7 @@ def numeric_floor(evidence: Evidence) -> list[CheckResult]:
     the profile asks for no contrasts."""
     if not evidence.profile.contrasts:
         return []
-    again = [s for s in evidence.plan.scenarios() if s.kind is Kind.AGAIN]
+    again = [s for s in evidence.judged() if s.kind is Kind.AGAIN]
     return judged_each(NAME, (Kind.AGAIN,), again, evidence, _judge)
 
 
