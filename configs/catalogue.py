@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from linattn_verify.configs.metrics import STATE_METRICS, STATISTICS
+from linattn_verify.configs.metrics import CONTRASTS, STATE_METRICS, STATISTICS
 from linattn_verify.configs.profile import BUILT_IN, Profile, load_profile
 
 
@@ -38,6 +38,11 @@ SCENARIOS: tuple[Entry, ...] = (
         "hits between requests that run at the same time; a cache that evicts",
     ),
     Entry(
+        "full-again",
+        "full in the opposite order, few prompts a step: what nothing but batching changes",
+        "whatever is wrong in the same way in every batch",
+    ),
+    Entry(
         "prefixes",
         "the state that a single-step prefill of a prefix leaves: what states are compared with",
         "places where no step of another scenario ends",
@@ -51,6 +56,11 @@ SCENARIOS: tuple[Entry, ...] = (
         "…-tight",
         "few requests at a time in a small pool: blocks and slots that come round",
         "what only many requests at once bring about",
+    ),
+    Entry(
+        "…~FAULT",
+        "the scenario again with its state lost on purpose: whether the checks would have seen it",
+        "any smaller loss, and what the engine really does: it is never judged itself",
     ),
     Entry(
         "TASK/…",
@@ -73,6 +83,11 @@ _BLIND: dict[str, str] = {
     "non_finite": "any error that is a number",
     STATE_METRICS["convolution"]: "what outputs make of it; layers without such a state",
     STATE_METRICS["recurrent"]: "what outputs make of it; layers without such a state",
+    "contrast.noise": "whether the noise is the engine's fault",
+    "contrast.first": "what later chunks do",
+    "contrast.later": "a fault that first chunks have as well; a loss far below the noise",
+    "contrast.edge": "a recurrent state lost in part, which all of a chunk shows alike",
+    "contrast.budget": "a fault that every budget has alike",
 }
 
 
@@ -87,7 +102,10 @@ def metrics() -> tuple[Entry, ...]:
         metric: f"largest relative error of any layer's {part} state"
         for part, metric in STATE_METRICS.items()
     }
-    return tuple(Entry(name, text, _BLIND[name]) for name, text in {**STATISTICS, **state}.items())
+    return tuple(
+        Entry(name, text, _BLIND[name])
+        for name, text in {**STATISTICS, **state, **CONTRASTS}.items()
+    )
 
 
 def profiles() -> tuple[Entry, ...]:

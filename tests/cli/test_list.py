@@ -12,7 +12,7 @@ from click.shell_completion import ShellComplete
 
 from linattn_verify.checks.registry import all_checks
 from linattn_verify.cli.main import cli
-from linattn_verify.configs.metrics import STATE_METRICS, STATISTICS
+from linattn_verify.configs.metrics import CONTRASTS, STATE_METRICS, STATISTICS
 from linattn_verify.configs.profile import BUILT_IN
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 NAMES = {
     "checks": {spec.name for spec in all_checks()},
     "profiles": set(BUILT_IN),
-    "metrics": {*STATISTICS, *STATE_METRICS.values()},
+    "metrics": {*STATISTICS, *STATE_METRICS.values(), *CONTRASTS},
 }
 
 
