@@ -5,6 +5,10 @@ from dataclasses import dataclass
 
 from linattn_verify.checks.result import CheckResult, LimitOutcome, Score, Verdict
 
+_EXPONENTIAL = "kl_k3"
+"""It grows with the exponential of a difference: a multiple of its limit says nothing of how much
+smaller a loss would still be seen."""
+
 
 @dataclass(frozen=True)
 class Strength:
@@ -25,7 +29,7 @@ def strength(result: CheckResult, margin: float) -> Strength:
     found = (
         [_drop(score, margin) for score in result.scores]
         if result.scores
-        else [_of(name, outcome) for name, outcome in result.limits.items()]
+        else [_of(n, o) for n, o in result.limits.items() if not n.endswith(_EXPONENTIAL)]
     )
     if result.verdict is Verdict.FAIL and all(one.ratio <= 1 for one in found):
         found.append(Strength(result.message, None, None, math.inf))

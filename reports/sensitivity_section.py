@@ -75,7 +75,6 @@ def _multiples(seen: Sequence[Sensitivity]) -> str:
 
 
 def _times(ratio: float) -> str:
-    """Divergences grow with the exponential of a difference: beyond 999 they say no more."""
     return "×999+" if ratio >= 1000 else f"×{number(ratio)}"
 
 
