@@ -1,6 +1,7 @@
 """Could it have failed? What each check would have seen of a state lost on purpose."""
 
 from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 from rich.console import RenderableType
 
@@ -9,31 +10,48 @@ from linattn_verify.reports.document import Report
 from linattn_verify.reports.ink import Ink
 from linattn_verify.reports.numbers import NOT_MEASURED, limit_text, number, span
 
-_TITLE = "Could it have failed? States lost on purpose"
+TITLE = "Could it have failed? States lost on purpose"
+LOUDEST = "Loudest statistic, as a multiple of its limit"
+
+
+class Row(NamedTuple):
+    """One check over all mutations."""
+
+    check: str
+    seen: int
+    of: int
+    multiples: str
+    """The loudest statistics as multiples of their limits, smallest to largest."""
+
+
+def by_check(found: Sequence[Sensitivity]) -> list[Row]:
+    """A row for each check, in their order."""
+    rows = []
+    for check in dict.fromkeys(one.check for one in found):
+        group = [one for one in found if one.check == check]
+        seen = [one for one in group if one.seen]
+        rows.append(Row(check, len(seen), len(group), _multiples(seen)))
+    return rows
 
 
 def sensitivity_summary(report: Report, ink: Ink) -> Iterator[RenderableType]:
     """A row for each check, then what it is blind to, then the prompts without signal."""
     if not report.sensitivity:
         return
-    yield ink.heading(_TITLE)
-    table = ink.table("Check", "Seen", "Loudest statistic, as a multiple of its limit")
-    for check in dict.fromkeys(one.check for one in report.sensitivity):
-        group = [one for one in report.sensitivity if one.check == check]
-        seen = [one for one in group if one.seen]
-        style = "" if len(seen) == len(group) else "bold yellow"
-        share = ink.text(f"{len(seen)} of {len(group)}", style)
-        table.add_row(ink.text(check), share, ink.text(_multiples(seen)))
+    yield ink.heading(TITLE)
+    table = ink.table("Check", "Seen", LOUDEST)
+    for row in by_check(report.sensitivity):
+        share = ink.text(f"{row.seen} of {row.of}", "" if row.seen == row.of else "bold yellow")
+        table.add_row(ink.text(row.check), share, ink.text(row.multiples))
     yield table
-    yield from _blind(report.sensitivity, ink)
-    yield from _silent(report.sensitivity, ink)
+    yield from _remarks(report.sensitivity, ink)
 
 
 def sensitivity_section(report: Report, ink: Ink) -> Iterator[RenderableType]:
     """A row for each check and mutation, then the same remarks."""
     if not report.sensitivity:
         return
-    yield ink.heading(_TITLE)
+    yield ink.heading(TITLE)
     right = ("Struck", "Times limit")
     columns = ("", "Check", "Scenario", "Fault", "Struck", "Loudest statistic", "Times limit")
     table = ink.table(*columns, right=right, gap=2 if ink.wide else 1)
@@ -48,8 +66,7 @@ def sensitivity_section(report: Report, ink: Ink) -> Iterator[RenderableType]:
             ink.text(multiple(one)),
         )
     yield table
-    yield from _blind(report.sensitivity, ink)
-    yield from _silent(report.sensitivity, ink)
+    yield from _remarks(report.sensitivity, ink)
 
 
 def multiple(one: Sensitivity) -> str:
@@ -78,26 +95,39 @@ def _times(ratio: float) -> str:
     return "×999+" if ratio >= 1000 else f"×{number(ratio)}"
 
 
-def _blind(found: Sequence[Sensitivity], ink: Ink) -> Iterator[RenderableType]:
-    """What each check is blind to, scenarios of which the same is to be said together."""
+class Remark(NamedTuple):
+    """What is to be said beside the numbers."""
+
+    said: str
+    decides: bool
+    """Whether a PASS was lost by it."""
+
+
+def remarks(found: Sequence[Sensitivity]) -> list[Remark]:
+    """What each check is blind to, scenarios of which the same is to be said together; then the
+    prompts in which the loss shows nowhere."""
     groups: dict[tuple[str, str, str | None], list[str]] = {}
+    silent: dict[str, list[str]] = {}
     for one in found:
         if not one.seen:
             key = (one.check, one.message, one.outweighed_by)
             groups.setdefault(key, []).append(one.scenario)
-    for (check, message, instead), scenarios in groups.items():
-        said = f"✗ {check} in {', '.join(scenarios)}: {message}"
-        if instead:
-            said += f". It decides nothing: {instead} sees the loss there"
-        yield ink.text(said, "" if instead else "bold yellow")
-
-
-def _silent(found: Sequence[Sensitivity], ink: Ink) -> Iterator[RenderableType]:
-    """Prompts in which the loss shows nowhere, with the scenarios where that is so."""
-    places: dict[str, list[str]] = {}
-    for one in found:
         for prompt in one.without_signal:
-            places.setdefault(prompt, []).append(one.scenario)
-    for prompt, scenarios in places.items():
-        where = ", ".join(dict.fromkeys(scenarios))
-        yield ink.text(f"Prompt without signal: {prompt} in {where}")
+            silent.setdefault(prompt, []).append(one.scenario)
+    blind = [
+        Remark(
+            f"✗ {check} in {', '.join(scenarios)}: {message}"
+            + (f". It decides nothing: {instead} sees the loss there" if instead else ""),
+            decides=instead is None,
+        )
+        for (check, message, instead), scenarios in groups.items()
+    ]
+    return blind + [
+        Remark(f"Prompt without signal: {prompt} in {', '.join(dict.fromkeys(scenarios))}", False)
+        for prompt, scenarios in silent.items()
+    ]
+
+
+def _remarks(found: Sequence[Sensitivity], ink: Ink) -> Iterator[RenderableType]:
+    for remark in remarks(found):
+        yield ink.text(remark.said, "bold yellow" if remark.decides else "")

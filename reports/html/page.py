@@ -22,6 +22,7 @@ from linattn_verify.reports.html.timeline import timeline
 from linattn_verify.reports.ink import Ink
 from linattn_verify.reports.numbers import limit_text, margin_mark, number
 from linattn_verify.reports.passed_table import left_out, margin
+from linattn_verify.reports.sensitivity_section import LOUDEST, by_check, remarks
 
 _TEMPLATES = Path(__file__).parent / "templates"
 _INK = Ink(width=80)
@@ -41,6 +42,9 @@ def to_html(report: Report) -> str:
             report=report,
             checks=worst_first(report.checks),
             tally={v: n for v in Verdict if (n := sum(c.verdict is v for c in report.checks))},
+            sensitivity=by_check(report.sensitivity),
+            loudest=LOUDEST,
+            remarks=remarks(report.sensitivity),
             heat=worst_segment(report),
             heat_by_segment=every_segment(report),
             spreads=spreads(report),

@@ -2,10 +2,12 @@
 
 from collections.abc import Callable
 
+import lxml.html
 import pytest
 
 from linattn_verify.checks.result import Sensitivity, Verdict
 from linattn_verify.reports.document import Phase, Report
+from linattn_verify.reports.html.page import to_html
 from linattn_verify.reports.terminal import render_text
 from tests.reports.conftest import Made, agreement, comparison
 from tests.reports.pages import compact
@@ -94,3 +96,12 @@ def test_an_outweighed_fail_is_still_a_fail() -> None:
     failing = agreement("chunked@256", outside=1.0).model_copy(update={"verdict": Verdict.FAIL})
     report = Made(results=(comparison("chunked@256"), failing), sensitivity=(one,)).report()
     assert report.verdict is Verdict.FAIL
+
+
+def test_the_html_page_has_the_same_rows_and_remarks(report: Report, made: Make) -> None:
+    page = lxml.html.document_fromstring(to_html(report))
+    section = page.get_element_by_id("sensitivity")
+    cells = [[td.text_content() for td in tr.findall("td")] for tr in section.iter("tr")]
+    assert ["prefix_cache", "1 of 1", "×999+"] in cells
+    assert "chunked_prefill sees the loss there" in section.text_content()
+    assert 'id="sensitivity"' not in to_html(made("pass"))
