@@ -25,6 +25,7 @@ from linattn_verify.traces.store import Trace
 
 LEGS = (Leg.PROMPT, Leg.CUT, Leg.DECODE)
 """Along these both sides are forced through the same tokens."""
+_DRAWN = (Kind.AGAIN, Kind.CHUNKED, Kind.COLD, Kind.WARM)
 _BROKEN = ["missing", "unexpected", "token_mismatch", "non_finite_reference"]
 _BROKEN += ["non_finite_candidate"]
 _DIGITS = 3
@@ -55,10 +56,10 @@ def differences(evidence: Evidence) -> Differences | None:
 
 def _is_drawn(scenario: Scenario, evidence: Evidence) -> bool:
     """Whether it serves the prompts as they are, not a repetition to prove something else."""
-    if scenario.task or scenario.tight or scenario.twin or scenario.mutates:
+    if scenario.task or scenario.tight or scenario.twin:
         return False
     sides = {scenario.name, scenario.reference}
-    return scenario.kind is not Kind.PREFIX and sides <= evidence.traces.keys()
+    return scenario.kind in _DRAWN and sides <= evidence.traces.keys()
 
 
 def _comparisons(scenario: Scenario, evidence: Evidence) -> Iterator[Comparison]:

@@ -70,7 +70,7 @@ def _spread(leg: str, found: list[Distribution], report: Report) -> Spread:
     largest = max(d.compared for d in found)
     sizes = Logarithmic(1e-4, 10.0 if _largest(found, bounds) <= 10 else 100.0, _LEFT, _RIGHT)
     shares = Logarithmic(min(0.5 / largest, 1e-3), 1.0, _FOOT, _TOP)
-    floors = {s.name for s in report.scenarios if s.kind is Kind.FULL and s.reference}
+    floors = {s.name for s in report.scenarios if s.kind is Kind.AGAIN}
     return Spread(
         leg=leg,
         lines=tuple(_line(d, bounds, sizes, shares, d.scenario in floors) for d in found),

@@ -104,7 +104,7 @@ def test_marks_are_the_limits_of_percentiles() -> None:
 
 def test_the_reference_served_again_is_the_floor() -> None:
     report = drawn("pass", a_curve())
-    again = {"kind": Kind.FULL, "name": "chunked@256"}
+    again = {"kind": Kind.AGAIN, "name": "chunked@256"}
     scenarios = tuple(s.model_copy(update=again) for s in report.scenarios if s.reference)
     (spread,) = spreads(report.model_copy(update={"scenarios": scenarios}))
     assert spread.floor and spread.lines[0].floor
