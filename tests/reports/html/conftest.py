@@ -9,7 +9,7 @@ import pytest
 from playwright.sync_api import Browser, Page, sync_playwright
 
 from linattn_verify.checks.result import Verdict
-from linattn_verify.reports.document import Report
+from linattn_verify.reports.document import Phase, Report
 from linattn_verify.reports.html.page import to_html
 from tests.reports.conftest import comparison, lone, with_states, worst
 from tests.reports.hostile import TEXT
@@ -84,6 +84,27 @@ def full_report() -> Report:
     curves = [a_curve(prompt=f"prompt {n}", largest=(n / 7,) * 10, broken=()) for n in range(12)]
     pictures = drawn("pass", *curves, a_curve("warm")).differences
     return made.report().model_copy(update={"differences": pictures})
+
+
+def long_report() -> Report:
+    """Names without a place to break them."""
+    name = "chunked@100-tight-nan~" + "unwritten_state_read" * 8
+    report = full_report()
+    assert report.differences is not None
+    pictures = report.differences.model_copy(
+        update={"curves": (a_curve(name, prompt=name), a_curve(prompt=name))}
+    )
+    changes = {
+        "model": report.model.model_copy(update={"name": name}),
+        "differences": pictures,
+        "headline": name,
+        "notes": (name,),
+        "phases": (Phase(name=name, seconds=2.5), Phase(name="judge", seconds=0.5)),
+        "checks": tuple(
+            check.model_copy(update={"scenario": name, "message": name}) for check in report.checks
+        ),
+    }
+    return report.model_copy(update=changes)
 
 
 def hostile_page() -> str:

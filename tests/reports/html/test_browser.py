@@ -3,7 +3,7 @@
 import pytest
 
 from linattn_verify.reports.html.page import to_html
-from tests.reports.html.conftest import DESKTOP, PHONE, Show, full_report, hostile_page
+from tests.reports.html.conftest import DESKTOP, PHONE, Show, full_report, hostile_page, long_report
 
 pytestmark = pytest.mark.timeout(120)
 OPEN = "document.querySelectorAll('details').forEach(d => { d.open = true })"
@@ -17,7 +17,7 @@ BACKGROUND = "getComputedStyle(document.body).backgroundColor.match(/\\d+/g).map
 def test_it_fits_loads_nothing_and_says_nothing(
     show: Show, size: tuple[int, int], scheme: str
 ) -> None:
-    for html in (to_html(full_report()), hostile_page()):
+    for html in (to_html(full_report()), to_html(long_report()), hostile_page()):
         shown = show(html, size, scheme)
         shown.page.evaluate(OPEN)
         assert shown.page.evaluate("document.documentElement.scrollWidth") <= size[0]
