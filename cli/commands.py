@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from linattn_verify.cli.folder import RunFolder
+from linattn_verify.cli.files import RunFiles
 from linattn_verify.configs.asides import some_requests
 from linattn_verify.configs.plan import Scenario
 from linattn_verify.configs.profile import Profile
@@ -27,7 +27,7 @@ class Work:
         return some_requests(tuple(map(len, self.prompts)), profile.states.requests)
 
 
-def serve_command(scenario: Scenario, profile: Profile, work: Work, folder: RunFolder) -> Serve:
+def serve_command(scenario: Scenario, profile: Profile, work: Work, folder: RunFiles) -> Serve:
     """Serve the requests of the scenario's task."""
     return Serve(
         scenario=scenario,
@@ -38,7 +38,7 @@ def serve_command(scenario: Scenario, profile: Profile, work: Work, folder: RunF
 
 
 def run_command(
-    scenario: Scenario, profile: Profile, work: Work, folder: RunFolder, forced: Tokens | None
+    scenario: Scenario, profile: Profile, work: Work, folder: RunFiles, forced: Tokens | None
 ) -> Run:
     """Serve the prompts, along `forced` where there is such a path."""
     states = States(

@@ -1,25 +1,22 @@
 """The folder of a run."""
 
 import fcntl
-import json
 import os
-import re
 import time
 from pathlib import Path
-from typing import Any
 
+from linattn_verify.cli.files import RunFiles, safe
 from linattn_verify.configs.errors import UsageError
-from linattn_verify.traces.files import write_whole
 from linattn_verify.workloads.folder import remove
 
 _OURS = (
     "request.json", "plan.json", "workload.json", "outcomes.json", "kernels.json",
     "report.json", "report.schema.json", "report.txt", "traces", "states", "tasks", "scores",
-    "logs",
+    "logs", "localised.json", "repro.py", "localise",
 )  # fmt: skip
 
 
-class RunFolder:
+class RunFolder(RunFiles):
     """Where everything that a run measures is kept.
 
     An earlier run that this one replaces is set aside until the request has proven to be a good
@@ -28,7 +25,7 @@ class RunFolder:
     """
 
     def __init__(self, path: Path, made: bool = False) -> None:
-        self.path = path
+        super().__init__(path)
         self._made = made
         self._aside = path / ".earlier"
         self._lock = os.open(path, os.O_RDONLY)
@@ -69,26 +66,6 @@ class RunFolder:
             return f"What was measured so far stays in the run's folder: {self.path}"
         return "Nothing had been measured, and nothing is left."
 
-    def write_json(self, name: str, document: Any) -> None:
-        """Write `document` so that the file is whole or not there."""
-        write_whole(self.path / name, json.dumps(document, indent=1) + "\n")
-
-    def log(self, engine: str) -> Path:
-        """The log file of an engine."""
-        return self.path / "logs" / f"{_safe(engine)}.log"
-
-    def scores(self, scenario: str) -> Path:
-        """The file of what a scenario's answers to a task scored."""
-        return self.path / "scores" / f"{_safe(scenario)}.parquet"
-
-    def states(self, scenario: str) -> Path:
-        """The file of the states that a scenario's layers held."""
-        return self.path / "states" / f"{_safe(scenario)}.parquet"
-
-    def trace(self, scenario: str) -> Path:
-        """The trace file of a scenario."""
-        return self.path / "traces" / f"{_safe(scenario)}.parquet"
-
 
 def open_run_folder(out: Path | None, model: str, force: bool) -> RunFolder:
     """Make the folder; raises UsageError where it cannot be used, or holds a run already."""
@@ -111,7 +88,7 @@ def open_run_folder(out: Path | None, model: str, force: bool) -> RunFolder:
 
 
 def _new_path(model: str) -> Path:
-    name = f"{time.strftime('%Y%m%d-%H%M%S')}-{_safe(Path(model).name or model)}"
+    name = f"{time.strftime('%Y%m%d-%H%M%S')}-{safe(Path(model).name or model)}"
     first = Path("runs") / name
     return first.with_name(f"{name}-{os.getpid()}") if first.exists() else first
 
@@ -140,7 +117,3 @@ def _probe(folder: Path) -> None:
     probe = folder / f".writable.{os.getpid()}"
     probe.touch()
     probe.unlink()
-
-
-def _safe(name: str) -> str:
-    return re.sub(r"[^A-Za-z0-9._@-]+", "-", name).strip("-.") or "model"

@@ -90,6 +90,11 @@ def cli() -> None:
     default=None,
     help="Lose the state on purpose, to prove that checks see it. [default: yes]",
 )
+@click.option(
+    "--localise/--no-localise",
+    default=None,
+    help="On a FAIL, look for the cause and the smallest case. [default: yes]",
+)
 @click.option("--trust-remote-code", is_flag=True, help="Let the checkpoint bring Python code.")
 @click.option(
     "--inject",

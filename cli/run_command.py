@@ -11,11 +11,13 @@ from rich.console import Console
 
 from linattn_verify.checks.evidence import Evidence
 from linattn_verify.checks.registry import CheckSpec, checks_named
+from linattn_verify.checks.result import Verdict
 from linattn_verify.cli.assembly import assemble
 from linattn_verify.cli.commands import Work
 from linattn_verify.cli.exports import Exports, tell_github
 from linattn_verify.cli.folder import RunFolder, check_writable, open_run_folder
 from linattn_verify.cli.kernels_command import TIMEOUT, start
+from linattn_verify.cli.localise import localise
 from linattn_verify.cli.model import (
     check_engine_is_installed,
     check_model,
@@ -25,6 +27,7 @@ from linattn_verify.cli.needs import check_tasks, kinds, needs, with_kernels, wi
 from linattn_verify.cli.pipeline import Pipeline
 from linattn_verify.cli.printer import Printer
 from linattn_verify.cli.progress import Display
+from linattn_verify.cli.suspect import Suspect
 from linattn_verify.cli.tasks import Loaded, Tasks, load
 from linattn_verify.configs.errors import UsageError
 from linattn_verify.configs.kernels import CHECK
@@ -103,6 +106,7 @@ def request_from(options: dict[str, Any]) -> Request:
         scenario_timeout=options.pop("timeout"),
         isolate=options.pop("isolate"),
         mutations=options.pop("mutations"),
+        localise_seconds=0.0 if options.pop("localise") is False else None,
         task={key: options.pop(key) for key in ("limit", "num_fewshot", "max_gen_toks")},
     )
     options["tasks"] = tuple(dict.fromkeys(options["tasks"])) or None
@@ -170,9 +174,24 @@ def _run(
             )
             asked = tasks.asked(request) if tasks else ()
             report = assemble(request, specs, prepared, evidence, pipeline, digest.result(), asked)
+        if report.verdict is Verdict.FAIL and request.profile.localise_seconds:
+            write_json(report, folder.path)  # it is there whatever becomes of the search
+            suspect = Suspect(evidence, report, prepared.token_ids, model, folder)
+            report = _localised(suspect, request.profile.localise_seconds, display)
     write_json(report, folder.path)
     write_whole(folder.path / "report.txt", render_text(report))
     return report
+
+
+def _localised(suspect: Suspect, seconds: float, display: Display) -> Report:
+    """The report with what was found of the fault. A search that fails changes no verdict."""
+    report = suspect.report
+    try:
+        found: dict[str, Any] = {"localised": localise(suspect, seconds, display)}
+    except Exception as error:
+        lost = f"The search for the cause itself failed: {type(error).__name__}: {error}"
+        found = {"notes": (*report.notes, lost)}
+    return report.model_copy(update={**found, "phases": tuple(display.phases)})
 
 
 def _prepare(request: Request, model: str, prompts: list[workload.Prompt]) -> Prepare:

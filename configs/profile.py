@@ -92,6 +92,8 @@ class Profile(Strict):
     """Scenarios that are served again on NaN: one of each kind, or every one."""
     mutations: bool = True
     """Whether scenarios are served once more with the state lost, to show that checks see it."""
+    localise_seconds: float = Field(default=120, ge=0)
+    """Most seconds spent, where a check fails, on the smallest case that does; 0: none."""
     limits: dict[NoiseClass, dict[str, Limit]]
 
     @field_validator("budgets")

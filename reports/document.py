@@ -4,6 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import AwareDatetime, BeforeValidator, ConfigDict, Field, JsonValue
 
+from linattn_verify.checks.localised import Localised
 from linattn_verify.checks.result import (
     Flip,
     KernelPath,
@@ -321,6 +322,8 @@ class Report(Document):
     """What each check would have seen of each of them."""
     kernels: Kernels | None = None
     """The engine's operators; null where they were not called."""
+    localised: Localised | None = None
+    """Where the fault is; null where nothing fails, or nobody has looked."""
     environment: Environment
     """What the run depended on."""
     phases: tuple[Phase, ...]

@@ -25,6 +25,7 @@ from linattn_verify.reports.facts_section import (
 from linattn_verify.reports.ink import Ink
 from linattn_verify.reports.kernel_section import kernel_section, kernel_summary
 from linattn_verify.reports.kernels_page import kernels_page
+from linattn_verify.reports.localised_section import localised_section
 from linattn_verify.reports.metric_section import metric_section
 from linattn_verify.reports.metric_summary import metric_summary
 from linattn_verify.reports.proof_summary import proof_summary
@@ -43,6 +44,7 @@ from linattn_verify.traces.finding import Finding
 FULL = (
     check_section,
     failure_section,
+    localised_section,
     state_section,
     score_section,
     metric_section,
@@ -62,6 +64,7 @@ FULL = (
 COMPACT = (
     check_summary,
     failure_section,
+    localised_section,
     state_summary,
     score_summary,
     metric_summary,

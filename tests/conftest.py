@@ -15,9 +15,9 @@ from linattn_verify.workloads.checkpoint import embedded_checkpoint
 
 OUTPUTS_ONLY = (
     *("--skip", "cache_hygiene", "--skip", "state_equivalence", "--skip", "kernels"),
-    "--no-mutations",
+    *("--no-mutations", "--no-localise"),
 )
-"""Leaves out what does not compare outputs."""
+"""Leaves out what does not compare outputs, and what comes after a FAIL."""
 PROMPTS_ONLY = ("--model", "random", "--skip", "task_score", *OUTPUTS_ONLY)
 """Qwen3.5-0.8B's shape, which the trained model is not, and no task: what a run without a score
 costs. The operators are the same whatever is served."""

@@ -12,4 +12,5 @@ def faulty_run(tmp_path_factory: pytest.TempPathFactory) -> Invocation:
     flags = [f for s, fault in INJECTED.items() for f in ("--inject", f"{s}={fault}")]
     budgets = ("--budgets", "512,384,256,192,128,100")
     folder = tmp_path_factory.mktemp("runs") / "faulty"
-    return invoke(folder, "--limit", "60", "--skip", "kernels", "--no-mutations", *budgets, *flags)
+    flags += ["--no-mutations"]
+    return invoke(folder, "--limit", "60", "--skip", "kernels", *budgets, *flags)
