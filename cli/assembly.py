@@ -1,92 +1,97 @@
-"""From a run's evidence to its report: judged, with what it was run on."""
+"""From a recorded run to its report: judged, with what it was run on."""
 
-import platform
+from dataclasses import replace
 
 from linattn_verify.checks.evidence import Evidence
 from linattn_verify.checks.proofs import prove
 from linattn_verify.checks.registry import CheckSpec, run_checks
 from linattn_verify.checks.sensitivity import held_to, sensitivity
-from linattn_verify.cli.pipeline import Pipeline, engine_environment
+from linattn_verify.cli.needs import with_kernels
+from linattn_verify.cli.record import Planned, Record
+from linattn_verify.cli.recorded import Recorded
+from linattn_verify.configs.profile import Profile
+from linattn_verify.configs.rejudging import judged_by
 from linattn_verify.configs.request import Request
-from linattn_verify.engine.messages import EngineFacts, ModelFacts, Prepared
+from linattn_verify.engine.messages import EngineFacts
 from linattn_verify.reports.build import build_report
-from linattn_verify.reports.document import (
-    Cpu,
-    Environment,
-    Model,
-    Prompt,
-    Report,
-    TaskAsked,
-    Workload,
-)
+from linattn_verify.reports.document import Cpu, Environment, Model, Report, Workload
 
 
-def assemble(
-    request: Request,
-    specs: tuple[CheckSpec, ...],
-    prepared: Prepared,
-    evidence: Evidence,
-    pipeline: Pipeline,
-    digest: str | None,
-    tasks: tuple[TaskAsked, ...],
-) -> Report:
-    """Judge the evidence and say what it is evidence of."""
-    proven = Evidence(**{**vars(evidence), "proofs": prove(evidence)})
+def assemble(run: Recorded, specs: tuple[CheckSpec, ...], profile: Profile | None = None) -> Report:
+    """Judge the evidence, by the limits of `profile` where one is given, and say what it is
+    evidence of."""
+    own = run.record.request.profile
+    evidence = replace(
+        run.evidence,
+        profile=judged_by(own, profile) if profile else own,
+        kernels=run.evidence.kernels if with_kernels(specs) else None,
+    )
+    proven = replace(evidence, proofs=prove(evidence))
     answers = run_checks(specs, proven)
     shown = sensitivity(specs, proven, answers)
-    lengths = [len(ids) for ids in prepared.token_ids]
-    named = zip(evidence.prompt_names, lengths, strict=True)
+    request = run.record.request
     return build_report(
         evidence=proven,
         results=held_to(answers, shown),
         sensitivity=shown,
-        model=_model(request, prepared.model, pipeline.facts, digest),
+        model=_model(run.record, run.planned, run.facts),
         workload=Workload(
             source=str(request.prompts or "embedded"),
-            prompts=tuple(Prompt(id=name, tokens=n) for name, n in named),
+            prompts=run.planned.prompts,
             decode_tokens=request.profile.decode_tokens,
-            tasks=tasks,
+            tasks=run.planned.tasks,
         ),
-        environment=_environment(pipeline),
-        run_folder=pipeline.folder.path,
-        phases=pipeline.display.phases,
-        notes=_notes(request, evidence),
+        environment=_environment(run.record.environment, run.facts),
+        run_folder=run.path,
+        phases=run.record.phases,
+        notes=[*_judging(run, profile), *_injected(request, evidence)],
+        created=run.record.finished,
     )
 
 
-def _model(
-    request: Request, model: ModelFacts, facts: EngineFacts | None, digest: str | None
-) -> Model:
+def _model(record: Record, planned: Planned, facts: EngineFacts | None) -> Model:
+    model = planned.model
     return Model(
-        name=request.model,
+        name=record.request.model,
         path=model.path or model.name,
         revision=model.revision,
         architecture=model.architecture,
-        dtype=facts.dtype if facts else request.dtype,
+        dtype=facts.dtype if facts else record.request.dtype,
         linear_attention=facts.linear_attention if facts else None,
         layers=facts.layers if facts else {},
         vocab_size=model.vocab_size,
-        weights_digest=digest,
+        weights_digest=record.weights_digest,
     )
 
 
-def _environment(pipeline: Pipeline) -> Environment:
-    facts = pipeline.facts
-    cpu = facts.cpu if facts else {}
-    return Environment(
-        versions=facts.versions if facts else {"python": platform.python_version()},
-        cpu=Cpu(
-            model=cpu.get("model", platform.processor() or platform.machine()),
-            features=tuple(cpu.get("features", ())),
-            threads=cpu.get("torch_threads", 0),
-        ),
-        platform=platform.platform(),
-        kernel_path=facts.kernel_path if facts else (),
-        variables=engine_environment(pipeline.model),
+def _environment(known: Environment, facts: EngineFacts | None) -> Environment:
+    """What was known without an engine, and what the engine adds to it."""
+    if facts is None:
+        return known
+    cpu = Cpu(
+        model=facts.cpu.get("model", known.cpu.model),
+        features=tuple(facts.cpu.get("features", ())),
+        threads=facts.cpu.get("torch_threads", 0),
     )
+    update = {"versions": facts.versions, "cpu": cpu, "kernel_path": facts.kernel_path}
+    return known.model_copy(update=update)
 
 
-def _notes(request: Request, evidence: Evidence) -> list[str]:
+def _judging(run: Recorded, profile: Profile | None) -> list[str]:
+    """What the reader has to know of how it came to be judged."""
+    own = run.record.request.profile
+    notes = []
+    if run.record.finished is None:
+        every, ended = len(run.evidence.plan.scenarios()), len(run.evidence.outcomes)
+        notes.append(
+            f"The run was interrupted, or is under way: {ended} of {every} scenarios have ended."
+        )
+    if profile and profile != own:
+        notes.append(f"Measured with profile {own.name}, judged by the limits of {profile.name}.")
+    return notes
+
+
+def _injected(request: Request, evidence: Evidence) -> list[str]:
     fired: dict[str, list[str]] = {}
     planned = (s.name for s in evidence.judged() if s.name in evidence.traces)
     for name in planned:

@@ -10,14 +10,14 @@ from linattn_verify.configs.errors import UsageError
 from linattn_verify.workloads.folder import remove
 
 _OURS = (
-    "request.json", "plan.json", "workload.json", "outcomes.json", "kernels.json",
+    "record.json", "workload.json", "engines.json", "outcomes.json", "kernels.json",
     "report.json", "report.schema.json", "report.txt", "traces", "states", "tasks", "scores",
     "logs", "localised.json", "repro.py", "localise",
 )  # fmt: skip
 
 
 class RunFolder(RunFiles):
-    """Where everything that a run measures is kept.
+    """Where everything that a run measures is kept, while the run writes there.
 
     An earlier run that this one replaces is set aside until the request has proven to be a good
     one: `accept` removes it, `refuse` puts it back and leaves nothing of this run. A lock keeps two
@@ -33,7 +33,7 @@ class RunFolder(RunFiles):
             fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             raise UsageError(
-                f"--out {path}: another run is writing there. Wait for it, or give another folder."
+                f"{path}: another run is writing there. Wait for it, or give another folder."
             ) from None
         self._set_aside()
 

@@ -13,6 +13,7 @@ from linattn_verify.checks.localised import Localised, Smallest
 from linattn_verify.checks.reduction import STEPS, Case, Reduction, Task, reduce
 from linattn_verify.checks.result import Verdict
 from linattn_verify.cli.progress import Display
+from linattn_verify.cli.recorded import LOCALISED
 from linattn_verify.cli.suspect import Suspect
 from linattn_verify.cli.trials import Trials, shown
 from linattn_verify.configs.errors import unknown
@@ -21,7 +22,7 @@ from linattn_verify.configs.plan import Kind, Scenario
 from linattn_verify.reports.repro import repro_case, repro_script
 from linattn_verify.traces.files import write_whole
 
-LOCALISED, REPRO = "localised.json", "repro.py"
+REPRO = "repro.py"
 _WHOLE = (Leg.PROMPT, Leg.DECODE)
 Wrong = dict[int, dict[int, float]]
 

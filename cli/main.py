@@ -10,6 +10,28 @@ from linattn_verify.cli.completion import SHELLS, check_names, completion_script
 from linattn_verify.cli.exports import export_options
 
 EXIT_USAGE, EXIT_ERROR, EXIT_INTERRUPTED = 2, 4, 130
+_ONLY = click.option(
+    "--only",
+    multiple=True,
+    metavar="CHECK",
+    shell_complete=check_names,
+    help="Run this check only (repeatable).",
+)
+_SKIP = click.option(
+    "--skip",
+    multiple=True,
+    metavar="CHECK",
+    shell_complete=check_names,
+    help="Leave this check out (repeatable).",
+)
+_RUN = click.Path(path_type=Path)
+_FULL = click.option("--full", is_flag=True, help="Print every segment, flip and setting.")
+_JSON = click.option(
+    "--json",
+    "json_to",
+    type=click.Path(allow_dash=True),
+    help="Write the report there; -: stdout.",
+)
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -46,20 +68,8 @@ def cli() -> None:
     help="The run's folder. [default: runs/…]",
 )
 @click.option("--force", is_flag=True, help="Replace an earlier run in --out.")
-@click.option(
-    "--only",
-    multiple=True,
-    metavar="CHECK",
-    shell_complete=check_names,
-    help="Run this check only (repeatable).",
-)
-@click.option(
-    "--skip",
-    multiple=True,
-    metavar="CHECK",
-    shell_complete=check_names,
-    help="Leave this check out (repeatable).",
-)
+@_ONLY
+@_SKIP
 @click.option(
     "--task",
     "tasks",
@@ -125,12 +135,7 @@ def run(context: click.Context, /, **options: Any) -> None:
 @click.option("--only", multiple=True, metavar="OPERATOR", help="This operator only (repeatable).")
 @click.option("--strict", is_flag=True, help="Count calls that no layer of the engine makes, too.")
 @click.option("--out", type=click.Path(path_type=Path), help="Keep every case and the log there.")
-@click.option(
-    "--json",
-    "json_to",
-    type=click.Path(allow_dash=True),
-    help="Write the report there; -: stdout.",
-)
+@_JSON
 @click.option("--inject", multiple=True, metavar="FAULT", help="Put a fault around an operator.")
 @click.pass_context
 def kernels(context: click.Context, /, **options: Any) -> None:
@@ -184,6 +189,44 @@ def completion(shell: str) -> None:
     linattn-verify completion fish | source.
     """
     click.echo(completion_script(cli, shell))
+
+
+@cli.command()
+@click.argument("folder", metavar="RUN", type=_RUN)
+@click.option(
+    "--profile",
+    shell_complete=profile_names,
+    help="Judge by the limits of this profile. [default: the run's own]",
+)
+@_ONLY
+@_SKIP
+@_FULL
+@_JSON
+@export_options
+@click.pass_context
+def judge(context: click.Context, /, folder: Path, **options: Any) -> None:
+    """Judge the run in the folder RUN again, from its evidence alone: no engine is needed.
+
+    Nothing in the folder changes. Exit codes are those of run.
+    """
+    from linattn_verify.cli.judge_command import judge_command
+
+    context.exit(judge_command(folder, options))
+
+
+@cli.command()
+@click.argument("folder", metavar="RUN", type=_RUN)
+@_FULL
+@_JSON
+@export_options
+def report(folder: Path, **options: Any) -> None:
+    """Print the report of the run in the folder RUN again.
+
+    Exit code 0, whatever the verdict; 2 where there is no report.
+    """
+    from linattn_verify.cli.judge_command import report_command
+
+    report_command(folder, options)
 
 
 def entry() -> None:

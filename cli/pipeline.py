@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pandas as pd
 
-from linattn_verify.checks.evidence import EngineSettings
 from linattn_verify.cli.commands import Tokens, Work, prefixes, run_command, serve_command
 from linattn_verify.cli.folder import RunFolder
 from linattn_verify.cli.progress import Display
+from linattn_verify.cli.recorded import ENGINES, OUTCOMES, each, spoilt, states_of, trace_of
 from linattn_verify.configs.errors import UsageError
 from linattn_verify.configs.legs import Leg
 from linattn_verify.configs.plan import EnginePlan, Kind, Plan, Scenario
@@ -27,7 +27,7 @@ from linattn_verify.engine.messages import (
 from linattn_verify.engine.process import EngineFailure, EngineProcess
 from linattn_verify.engine.tokenizer import RemoteTokenizer
 from linattn_verify.traces.outcome import Outcome, Status
-from linattn_verify.traces.store import Trace, TraceError, read_states, read_trace
+from linattn_verify.traces.store import Trace, read_trace
 
 
 class Pipeline:
@@ -38,7 +38,7 @@ class Pipeline:
         self.display = display
         self.model = model
         self.outcomes: dict[str, Outcome] = {}
-        self.engines: dict[str, EngineSettings] = {}
+        self.engines: dict[str, EngineFacts] = {}
         self.facts: EngineFacts | None = None
         self._process: EngineProcess | None = None
         self._forced: Tokens | None = None
@@ -87,32 +87,19 @@ class Pipeline:
 
     def traces(self) -> dict[str, Trace]:
         """The traces written so far, by scenario. One that can no longer be read is an ERROR."""
-        found = {}
-        for name, outcome in list(self.outcomes.items()):
-            if not outcome.trace:
-                continue
-            try:
-                found[name] = read_trace(self.folder.path / outcome.trace)
-            except TraceError as error:
-                self.spoil(name, str(error))
+        found = each(self.outcomes, lambda outcome: trace_of(self.folder, outcome))
+        self._write_outcomes()
         return found
 
     def states(self) -> dict[str, pd.DataFrame]:
         """The states written so far, by scenario. Those that cannot be read are as good as none."""
-        found = {}
-        for name, outcome in list(self.outcomes.items()):
-            path = self.folder.states(name)
-            if outcome.status is Status.DONE and path.exists():
-                try:
-                    found[name] = read_states(path)
-                except TraceError as error:
-                    self.spoil(name, str(error))
+        found = each(self.outcomes, lambda outcome: states_of(self.folder, outcome))
+        self._write_outcomes()
         return found
 
     def spoil(self, scenario: str, why: str) -> None:
         """What the scenario left cannot be used: an ERROR of ours."""
-        lost = {"status": Status.ERROR, "trace": None, "message": why}
-        self._keep(self.outcomes[scenario].model_copy(update=lost))
+        self._keep(spoilt(self.outcomes[scenario], why))
 
     def _start(self, name: str) -> EngineProcess:
         return EngineProcess(self.folder.log(name), engine_environment(self.model))
@@ -135,13 +122,9 @@ class Pipeline:
                 return False
         assert isinstance(reply, Loaded)
         self.facts = reply.facts
-        self.engines[engine.name] = EngineSettings(
-            requested=engine.requested,
-            resolved=reply.facts.resolved,
-            notes=reply.facts.notes,
-            guards=reply.facts.guards,
-            observed=reply.facts.observed,
-        )
+        self.engines[engine.name] = reply.facts
+        told = {name: facts.model_dump(mode="json") for name, facts in self.engines.items()}
+        self.folder.write_json(ENGINES, told)
         return True
 
     def _serve(
@@ -221,8 +204,11 @@ class Pipeline:
 
     def _keep(self, outcome: Outcome) -> None:
         self.outcomes[outcome.scenario] = outcome
+        self._write_outcomes()
+
+    def _write_outcomes(self) -> None:
         document = [o.model_dump(mode="json") for o in self.outcomes.values()]
-        self.folder.write_json("outcomes.json", document)
+        self.folder.write_json(OUTCOMES, document)
 
     def _show(self, progress: Progress) -> None:
         self.display.tokens(progress.done, progress.total)

@@ -65,7 +65,7 @@ def build_report(
     deciding = _deciding(checks, sensitivity)
     verdict = _verdict(deciding, scenarios)
     return Report(
-        tool=_tool(),
+        tool=this_tool(),
         created=created or datetime.now(UTC).replace(microsecond=0),
         verdict=verdict,
         exit_code=EXIT_CODES[verdict],
@@ -101,7 +101,7 @@ def build_kernels_report(
     checks = tuple(_check(result) for result in results)
     verdict = overall(check.verdict for check in checks)
     return KernelsReport(
-        tool=_tool(),
+        tool=this_tool(),
         created=created or datetime.now(UTC).replace(microsecond=0),
         verdict=verdict,
         exit_code=EXIT_CODES[verdict],
@@ -189,7 +189,8 @@ def _notes(model: Model, notes: Iterable[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys((*first, *notes)))
 
 
-def _tool() -> Tool:
+def this_tool() -> Tool:
+    """This program and its version."""
     try:
         return Tool(name=TOOL, version=version(TOOL))
     except PackageNotFoundError:

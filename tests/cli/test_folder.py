@@ -50,7 +50,7 @@ def test_force_replaces_our_files_and_no_others(tmp_path: Path) -> None:
         (run / name).parent.mkdir(parents=True)
         (run / name).write_text("x")
     (run / "traces").symlink_to(elsewhere)
-    for name in ("request.json", "outcomes.json", "report.txt", "notes.txt"):
+    for name in ("record.json", "outcomes.json", "report.txt", "notes.txt"):
         (run / name).write_text("x")
     open_run_folder(run, "model", force=True).accept()
     left = {str(f.relative_to(run)) for f in run.rglob("*") if f.is_file()}
@@ -66,7 +66,7 @@ def test_a_refused_request_leaves_everything_as_it_was(tmp_path: Path) -> None:
     for name in ("logs/plain.log", "report.json", "notes.txt"):
         (run / name).write_text(f"earlier {name}")
     folder = open_run_folder(run, "model", force=True)
-    folder.write_json("request.json", {})
+    folder.write_json("record.json", {})
     folder.log("plain").parent.mkdir()
     folder.log("plain").write_text("new")
     folder.refuse()
@@ -77,16 +77,16 @@ def test_a_refused_request_leaves_everything_as_it_was(tmp_path: Path) -> None:
 
 def test_two_runs_do_not_share_a_folder(tmp_path: Path) -> None:
     first = open_run_folder(tmp_path, "model", force=False)
-    first.write_json("request.json", {"of": "the first"})
+    first.write_json("record.json", {"of": "the first"})
     with pytest.raises(UsageError, match="another run is writing there"):
         open_run_folder(tmp_path, "model", force=True)
-    assert "the first" in (tmp_path / "request.json").read_text()
+    assert "the first" in (tmp_path / "record.json").read_text()
 
 
 def test_what_a_killed_run_had_set_aside_comes_back(tmp_path: Path) -> None:
     (tmp_path / ".earlier").mkdir()
     (tmp_path / ".earlier/report.json").write_text("earlier")
-    (tmp_path / "request.json").write_text("of the killed run")
+    (tmp_path / "record.json").write_text("of the killed run")
     folder = open_run_folder(tmp_path, "model", force=True)
     folder.refuse()
     left = {str(f.relative_to(tmp_path)): f.read_text() for f in tmp_path.rglob("*.json")}
@@ -95,7 +95,7 @@ def test_what_a_killed_run_had_set_aside_comes_back(tmp_path: Path) -> None:
 
 def test_a_folder_made_for_a_refused_request_is_gone(tmp_path: Path) -> None:
     folder = open_run_folder(tmp_path / "a/run", "model", force=False)
-    folder.write_json("request.json", {})
+    folder.write_json("record.json", {})
     folder.refuse()
     folder.accept()
     assert not (tmp_path / "a/run").exists()
@@ -151,5 +151,5 @@ def test_names_of_scenarios_and_engines_stay_inside_the_folder(tmp_path: Path) -
 def test_an_interrupted_run_says_what_it_leaves(tmp_path: Path) -> None:
     folder = open_run_folder(tmp_path / "run", "model", force=False)
     assert folder.left() == "Nothing had been measured, and nothing is left."
-    folder.write_json("request.json", {})
+    folder.write_json("record.json", {})
     assert folder.left() == f"What was measured so far stays in the run's folder: {folder.path}"

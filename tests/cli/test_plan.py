@@ -26,11 +26,11 @@ def accepted(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     class Accepted(Exception):
         pass
 
-    def accept(request: Any, specs: Any, *_: object) -> None:
-        found.extend([request, specs])
+    def accept(asked: Any, *_: object) -> None:
+        found.extend([asked.request, asked.specs])
         raise Accepted
 
-    monkeypatch.setattr("linattn_verify.cli.run_command._run", accept)
+    monkeypatch.setattr("linattn_verify.cli.run_command.measure", accept)
     return found
 
 
