@@ -82,7 +82,8 @@ def _judging(run: Recorded, profile: Profile | None) -> list[str]:
     own = run.record.request.profile
     notes = []
     if run.record.finished is None:
-        every, ended = len(run.evidence.plan.scenarios()), len(run.evidence.outcomes)
+        planned = run.evidence.judged()
+        every, ended = len(planned), sum(s.name in run.evidence.outcomes for s in planned)
         notes.append(
             f"The run was interrupted, or is under way: {ended} of {every} scenarios have ended."
         )
