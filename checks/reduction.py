@@ -160,10 +160,11 @@ class _Reducer:
             self.largest, self.passing = low, high
 
     def finer(self) -> None:
-        """Budget and prompts halved together."""
+        """Budget and prompts halved together, or else the budget alone."""
         while self.task.budgets and self.case.budget >= 2 * LEAST_BUDGET:
-            length = max(self._longest() // 2, self.case.budget // 2 + 1)
-            if not self._keep(self._with(budget=self.case.budget // 2, length=length)):
+            half = self.case.budget // 2
+            both = self._with(budget=half, length=max(self._longest() // 2, half + 1))
+            if not (self._keep(both) or self._keep(self._with(budget=half))):
                 return
 
     def shorter(self) -> None:

@@ -24,6 +24,8 @@ from linattn_verify.traces.files import write_whole
 
 REPRO = "repro.py"
 _WHOLE = (Leg.PROMPT, Leg.DECODE)
+_MARGIN = 1.5
+"""A case that only just fails here might pass where it is repeated."""
 Wrong = dict[int, dict[int, float]]
 
 
@@ -42,8 +44,8 @@ def localise(
     search = _Search(suspect, by_name[name] if name else there[0])
     found = search.told(Reduction(search.task.case))
     deadline = time.monotonic() + seconds
-    limits, check = search.limits, search.check
-    with Trials(suspect, search.scenario, limits, check, deadline, display) as trials:
+    legs, limits, check = search.legs, search.strict, search.check
+    with Trials(suspect, search.scenario, legs, limits, check, deadline, display) as trials:
         steps = reduce(search.task, trials.fails)
         for step in STEPS:
             with display.phase(f"localise {search.scenario.name}: {step}"):
@@ -66,12 +68,19 @@ class _Search:
             r for r in results if r.scenario == scenario.name and r.verdict is Verdict.FAIL
         ]
         self.parted = next((r.parted for r in self.failed if r.parted), None)
-        self.wrong = suspect.wrong(scenario, *_WHOLE)
+        # The script's prompts are these, its outputs are its own: where prompts are wrong, a case
+        # that shows it in them shows it there too.
+        prompts = suspect.wrong(scenario, Leg.PROMPT)
+        self.legs = (Leg.PROMPT,) if shown(prompts, self.limits) else _WHOLE
+        self.wrong = suspect.wrong(scenario, *self.legs)
         cuts = suspect.wrong(scenario, Leg.CUT) if Leg.CUT in scenario.legs else {}
         self.by_cut = not shown(self.wrong, self.limits) and shown(cuts, self.limits)
         self.by_output = self.by_cut or shown(self.wrong, self.limits)
         states = "state_equivalence" if self.parted else self.failed[0].name
         self.check = None if self.by_output else states
+        strict = self.limits and {k: _MARGIN * limit for k, limit in self.limits.items()}
+        self.strict = strict if shown(cuts if self.by_cut else self.wrong, strict) else self.limits
+        """What a reduced case has to show, where the whole one does."""
         self.task = self._cut_task(cuts) if self.by_cut else self._task()
 
     def _task(self) -> Task:

@@ -229,6 +229,21 @@ def report(folder: Path, **options: Any) -> None:
     report_command(folder, options)
 
 
+@cli.command()
+@click.argument("folder", metavar="RUN", type=_RUN)
+@click.option("--scenario", help="The failing scenario to look into. [default: nearest the cause]")
+@click.option("--seconds", type=click.FloatRange(min=1), help="At most so long. [default: 120]")
+def localise(folder: Path, scenario: str | None, seconds: float | None) -> None:
+    """Look for the cause of a FAIL of the run in the folder RUN, and for the smallest case.
+
+    Writes localised.json and repro.py, a script for plain vLLM, into RUN. Exit code 0; 2 where
+    nothing fails.
+    """
+    from linattn_verify.cli.localise_command import localise_command
+
+    localise_command(folder, scenario, seconds)
+
+
 def entry() -> None:
     """The console script: every way to end, as an exit code."""
     from linattn_verify.configs.errors import UsageError

@@ -27,7 +27,6 @@ from linattn_verify.traces.outcome import Outcome, Status
 from linattn_verify.traces.store import read_states, read_trace
 
 FOLDER = "localise"
-_LEGS = (Leg.PROMPT, Leg.DECODE)
 _LEAST = 1.0  # second in which nothing new is begun
 
 
@@ -38,19 +37,21 @@ def shown(found: dict[int, dict[int, float]], limits: dict[str, float] | None) -
 
 class Trials:
     """Tells of a case whether it fails. Engines stay loaded; each trial's traces replace the last
-    one's. `check`: asked where log-probabilities do not show the fault by themselves."""
+    one's. `legs`: those whose log-probabilities are looked at, against `limits`. `check`: asked in
+    their place, where they do not show the fault."""
 
     def __init__(
         self,
         suspect: Suspect,
         scenario: Scenario,
+        legs: tuple[Leg, ...],
         limits: dict[str, float] | None,
         check: str | None,
         deadline: float,
         display: Display,
     ) -> None:
         self.suspect, self.scenario = suspect, scenario
-        self.limits, self.check = limits, check
+        self.legs, self.limits, self.check = legs, limits, check
         self.deadline, self.display = deadline, display
         self.files = RunFiles(suspect.files.path / FOLDER)
         self._engines: dict[str, EngineProcess] = {}
@@ -81,7 +82,7 @@ class Trials:
             return False
         scenario = evidence.scenario(self.scenario.name)
         if self.check is None:
-            return shown(deltas(evidence, scenario, *_LEGS), self.limits)
+            return shown(deltas(evidence, scenario, *self.legs), self.limits)
         (spec,) = checks_named([self.check])
         proven = replace(evidence, proofs=prove(evidence))
         answers = [r for r in spec.run(proven) if r.scenario == scenario.name]

@@ -5,6 +5,7 @@ from io import StringIO
 
 from rich.console import Console, RenderableType
 
+from linattn_verify.checks.localised import Localised
 from linattn_verify.configs.catalogue import Entry
 from linattn_verify.reports.check_section import (
     check_section,
@@ -25,7 +26,7 @@ from linattn_verify.reports.facts_section import (
 from linattn_verify.reports.ink import Ink
 from linattn_verify.reports.kernel_section import kernel_section, kernel_summary
 from linattn_verify.reports.kernels_page import kernels_page
-from linattn_verify.reports.localised_section import localised_section
+from linattn_verify.reports.localised_section import localised_lines, localised_section
 from linattn_verify.reports.metric_section import metric_section
 from linattn_verify.reports.metric_summary import metric_summary
 from linattn_verify.reports.proof_summary import proof_summary
@@ -110,6 +111,12 @@ def render_findings(findings: Iterable[Finding], console: Console) -> None:
     """Print what was found of the environment, what prevents a run first."""
     ink = _ink(console)
     _print(environment_page(tuple(findings), ink), console, ink)
+
+
+def render_localised(found: Localised, console: Console) -> None:
+    """Print where a fault is."""
+    ink = _ink(console)
+    _print(localised_lines(found, ink), console, ink)
 
 
 def _ink(console: Console) -> Ink:

@@ -47,6 +47,11 @@ def test_budgets_that_no_longer_fail_are_not_kept() -> None:
     assert found.smallest == Case(prompts=(1,), length=129, budget=128)
 
 
+def test_steps_get_smaller_where_prompts_cannot_be_halved() -> None:
+    found = last(task(), lambda case: lost_at_edges(case) and longest(case) >= 700)
+    assert found.smallest == Case(prompts=(1,), length=700, budget=16)
+
+
 def test_a_fault_of_batches_keeps_two_prompts() -> None:
     found = last(task(), lambda case: {0, 3} <= set(case.prompts) and lost_at_edges(case))
     assert found.smallest.prompts == (0, 3)

@@ -34,13 +34,13 @@ def test_a_record_comes_back_as_it_was_written(run: Path) -> None:
     assert (record.planned, record.finished) == (None, None)
 
 
-@pytest.mark.parametrize("name", ["judge", "report"])
+@pytest.mark.parametrize("name", ["judge", "report", "localise"])
 def test_a_folder_that_is_none_is_refused(command: "Command", tmp_path: Path, name: str) -> None:
     ended = command(name, str(tmp_path / "none"))
     assert ended.code == 2 and "no such folder. Give the folder of a run" in ended.err
 
 
-@pytest.mark.parametrize("name", ["judge", "report"])
+@pytest.mark.parametrize("name", ["judge", "report", "localise"])
 def test_a_folder_without_a_record_says_what_to_do(
     command: "Command", tmp_path: Path, name: str
 ) -> None:

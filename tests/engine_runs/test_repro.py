@@ -27,7 +27,7 @@ EXPECTED = {
     "last_chunk_state_lost": ("chunked@256", NOT_CARRIED),
     "state_rounded_at_edges": ("chunked@256", "arithmetic"),
     "has_initial_state_ignored": ("chunked@256", NOT_CARRIED),
-    "one_token_chunk_as_decode": ("warm", "scheduling"),
+    "one_token_chunk_as_decode": ("chunked@100", "scheduling"),
     "stale_state_read": ("chunked@256", "unwritten block"),
     "unwritten_state_read": ("full-nan", "unwritten block"),
     "blocks_not_zeroed": ("full-nan", "unwritten block"),
@@ -52,9 +52,11 @@ def found(
 ) -> tuple[str, Invocation]:
     """A run with one fault, and what was found of it."""
     fault: str = request.param
-    inject = ("--inject", f"{EXPECTED[fault][0]}={fault}", "--no-mutations")
-    skip = ("--skip", "task_score", "--skip", "kernels", "--budgets", "256")
-    return fault, invoke(tmp_path_factory.mktemp(fault) / "run", *skip, *inject)
+    scenario = EXPECTED[fault][0]
+    budget = scenario.partition("@")[2] or "256"
+    flags = ("--skip", "task_score", "--skip", "kernels", "--no-mutations", "--budgets", budget)
+    inject = ("--inject", f"{scenario}={fault}")
+    return fault, invoke(tmp_path_factory.mktemp(fault) / "run", *flags, *inject)
 
 
 def served(script: Path, fault: str, folder: Path) -> tuple[int, str, int]:
@@ -82,6 +84,7 @@ def test_every_fault_is_here_or_deadly() -> None:
 
 def test_localise_names_the_class(found: tuple[str, Invocation]) -> None:
     fault, run = found
+    assert run.code == 1, run.out + run.err
     localised = Localised.model_validate(run.report["localised"])
     assert localised.fault_class == EXPECTED[fault][1], localised.because
     assert localised.smallest.reproduced and localised.smallest.finished
