@@ -25,6 +25,7 @@ from linattn_verify.engine.process import EngineFailure, EngineProcess
 from linattn_verify.engine.repro_script import judged
 from linattn_verify.traces.outcome import Outcome, Status
 from linattn_verify.traces.store import read_states, read_trace
+from linattn_verify.workloads.folder import remove
 
 FOLDER = "localise"
 _LEAST = 1.0  # second in which nothing new is begun
@@ -77,6 +78,8 @@ class Trials:
             self.suspect.evidence.plan, self.scenario.name, case.budget, bool(self.check)
         )
         prompts = tuple(self.suspect.prompts[p][: case.length] for p in case.prompts)
+        for earlier in ("states", "traces"):  # other prompts have the same numbers there
+            remove(self.files.path / earlier)
         evidence = self._evidence(plan, case, self._serve(plan, case, prompts))
         if evidence is None:
             return False
