@@ -2,17 +2,15 @@
 
 from collections.abc import Sequence
 
-from linattn_verify.checks.compare import compare
 from linattn_verify.checks.evidence import Evidence
 from linattn_verify.checks.fault_class import classify
 from linattn_verify.checks.judging import class_limits
 from linattn_verify.checks.localised import ClassedScenario
 from linattn_verify.checks.result import Verdict
-from linattn_verify.checks.selection import Selection, pass_of
-from linattn_verify.checks.signs import Answer, signs_of
+from linattn_verify.checks.selection import everyone
+from linattn_verify.checks.signs import Answer, computed, signs_of
 from linattn_verify.configs.legs import Leg
 from linattn_verify.configs.plan import Kind, Scenario
-from linattn_verify.traces.schema import RequestRecord
 from linattn_verify.traces.store import Trace
 
 _FIRST = (Kind.CHUNKED, Kind.COLD, Kind.WARM, Kind.FULL)
@@ -57,32 +55,18 @@ def output_limits(evidence: Evidence, scenario: Scenario) -> dict[str, float] | 
 def deltas(evidence: Evidence, scenario: Scenario, *legs: Leg) -> dict[int, Deltas]:
     """|Δ log-probability| by request and position, nats, NaN where the candidate has no number;
     of all that both sides have computed in these legs."""
-    candidate = evidence.traces[scenario.name]
-    reference = evidence.traces[scenario.reference or ""]
     found: dict[int, Deltas] = {}
     for leg in legs:
-        records = _records(candidate, scenario, leg)
-        if leg not in scenario.legs or not records:
-            continue
-        frame = compare(candidate, reference, Selection(leg, records)).frame
-        rows = frame[frame["compared"] | frame["non_finite_candidate"]]
-        for row in rows.to_dict("records"):
+        rows = computed(evidence, scenario, leg)
+        for row in [] if rows is None else rows.to_dict("records"):
             gap = float("nan") if row["non_finite_candidate"] else float(row["abs_delta"])
             found.setdefault(int(row["request"]), {})[int(row["position"])] = gap
     return found
 
 
-def _records(trace: Trace, scenario: Scenario, leg: Leg) -> tuple[RequestRecord, ...]:
-    wanted = pass_of(scenario.kind, leg)
-    recorded = [r for r in trace.record.requests if r.leg is wanted]
-    if scenario.kind is Kind.WARM:
-        recorded = [r for r in recorded if r.cached_tokens]
-    return tuple(recorded)
-
-
 def first_edge(trace: Trace, scenario: Scenario, request: int, wrong_from: int) -> int | None:
     """The last edge, or end of a restored prefix, before position `wrong_from` of a request."""
-    for record in _records(trace, scenario, Leg.PROMPT):
+    for record in everyone(scenario, trace.record, Leg.PROMPT).records:
         if record.request == request:
             starts = [s.start for s in record.prefill() if 0 < s.start < wrong_from]
             return max(starts, default=None)

@@ -40,7 +40,7 @@ def passes(scenario: Scenario) -> tuple[Leg, ...]:
 def select(scenario: Scenario, record: TraceRecord, leg: Leg, profile: Profile) -> Selection:
     """The requests in which the thing under test happened: prefills in at least
     `profile.min_chunks` steps in a chunked scenario, a prefix from the cache in a warm one."""
-    recorded = [r for r in record.requests if r.leg is pass_of(scenario.kind, leg)]
+    recorded = _recorded(scenario, record, leg)
     if scenario.kind is Kind.CHUNKED:
         least = 2 if scenario.task is not None else profile.min_chunks
         judged = [r for r in recorded if len(r.prefill()) >= least]
@@ -49,6 +49,19 @@ def select(scenario: Scenario, record: TraceRecord, leg: Leg, profile: Profile) 
         judged = [r for r in recorded if r.cached_tokens > 0]
         return _selection(leg, judged, recorded, "uncached")
     return Selection(leg, tuple(recorded))
+
+
+def everyone(scenario: Scenario, record: TraceRecord, leg: Leg) -> Selection:
+    """Every request of the leg's pass, those too short to be judged too; in a warm scenario those
+    with a prefix from the cache."""
+    recorded = _recorded(scenario, record, leg)
+    if scenario.kind is Kind.WARM:
+        recorded = [r for r in recorded if r.cached_tokens > 0]
+    return Selection(leg, tuple(recorded))
+
+
+def _recorded(scenario: Scenario, record: TraceRecord, leg: Leg) -> list[RequestRecord]:
+    return [r for r in record.requests if r.leg is pass_of(scenario.kind, leg)]
 
 
 def _selection(

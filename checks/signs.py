@@ -10,12 +10,11 @@ from linattn_verify.checks.evidence import Evidence
 from linattn_verify.checks.fault_class import Changed, Signs
 from linattn_verify.checks.judging import class_limits
 from linattn_verify.checks.result import LimitOutcome, Parted, Verdict
-from linattn_verify.checks.selection import Selection, pass_of, select
+from linattn_verify.checks.selection import everyone, pass_of
 from linattn_verify.checks.states import carried
 from linattn_verify.configs.legs import Leg
 from linattn_verify.configs.plan import Kind, Scenario
 from linattn_verify.traces.schema import RequestRecord
-from linattn_verify.traces.store import Trace
 
 _SAME_NORM = 0.05
 """Relative; half the bits of a bfloat16 leave 2 % of a number's size, as FP8 (E5M2), 12 % at most,
@@ -138,27 +137,23 @@ def _deltas(
     evidence: Evidence, scenario: Scenario, leg: Leg
 ) -> tuple[pd.DataFrame | None, float | None]:
     """Positions of a leg that both sides have computed, and the limit of their mean |Δ|, nats."""
+    rows = None if scenario.kind is Kind.FULL else computed(evidence, scenario, leg)
+    if rows is None:
+        return None, None
+    limits, _ = class_limits(evidence, evidence.traces[scenario.name].record.engine)
+    limit = limits.get("mean")
+    return rows, limit.limit if limit else None
+
+
+def computed(evidence: Evidence, scenario: Scenario, leg: Leg) -> pd.DataFrame | None:
+    """Positions of a leg that both sides have computed, of every request, as in `Comparison`; None
+    where a side is not there or has no such leg."""
     candidate = evidence.traces.get(scenario.name)
     reference = evidence.traces.get(scenario.reference or "")
     if candidate is None or reference is None or leg not in scenario.legs:
-        return None, None
-    if scenario.kind is Kind.FULL or not _serves(candidate, scenario, leg):
-        return None, None
-    selection = _everyone(evidence, scenario, candidate, leg)
+        return None
+    selection = everyone(scenario, candidate.record, leg)
+    if not selection.records:
+        return None
     frame = compare(candidate, reference, selection).frame
-    known = frame["compared"] | frame["non_finite_candidate"]
-    limits, _ = class_limits(evidence, candidate.record.engine)
-    limit = limits.get("mean")
-    return frame[known], limit.limit if limit else None
-
-
-def _serves(trace: Trace, scenario: Scenario, leg: Leg) -> bool:
-    return any(r.leg is pass_of(scenario.kind, leg) for r in trace.record.requests)
-
-
-def _everyone(evidence: Evidence, scenario: Scenario, trace: Trace, leg: Leg) -> Selection:
-    """Every request of a pass, also those that a check would leave out as too short."""
-    if scenario.kind is not Kind.CHUNKED:
-        return select(scenario, trace.record, leg, evidence.profile)
-    wanted = pass_of(scenario.kind, leg)
-    return Selection(leg, tuple(r for r in trace.record.requests if r.leg is wanted))
+    return frame[frame["compared"] | frame["non_finite_candidate"]]
