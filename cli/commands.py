@@ -7,10 +7,12 @@ import pandas as pd
 
 from linattn_verify.cli.files import RunFiles
 from linattn_verify.configs.asides import some_requests
+from linattn_verify.configs.legs import Leg
 from linattn_verify.configs.plan import Scenario
 from linattn_verify.configs.profile import Profile
 from linattn_verify.engine.messages import Prefix, Run, Serve, States
 from linattn_verify.tasks.request import TaskRequest
+from linattn_verify.traces.store import Trace
 
 Tokens = tuple[tuple[int, ...], ...]
 
@@ -25,6 +27,13 @@ class Work:
     def with_states(self, profile: Profile) -> tuple[int, ...]:
         """Indices of the prompts whose states are read."""
         return some_requests(tuple(map(len, self.prompts)), profile.states.requests)
+
+
+def generated(trace: Trace, prompts: int) -> Tokens:
+    """The tokens generated along the decode leg of a trace, a tuple a prompt."""
+    rows = trace.rows[trace.rows["leg"] == Leg.DECODE.value].sort_values(["request", "position"])
+    by_request = rows.groupby("request")["token"].apply(list)
+    return tuple(tuple(int(t) for t in by_request[i]) for i in range(prompts))
 
 
 def serve_command(scenario: Scenario, profile: Profile, work: Work, folder: RunFiles) -> Serve:

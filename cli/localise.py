@@ -1,6 +1,7 @@
 """From a run that failed to what is wrong, the smallest case, and a script that shows it."""
 
 import time
+from contextlib import closing
 
 from linattn_verify.checks.culprits import (
     WINDOW_FACTOR,
@@ -45,7 +46,8 @@ def localise(
     found = search.told(Reduction(search.task.case))
     deadline = time.monotonic() + seconds
     legs, limits, check = search.legs, search.strict, search.check
-    with Trials(suspect, search.scenario, legs, limits, check, deadline, display) as trials:
+    trials = Trials(suspect, search.scenario, legs, limits, check, deadline, display)
+    with closing(trials):
         steps = reduce(search.task, trials.fails)
         for step in STEPS:
             with display.phase(f"localise {search.scenario.name}: {step}"):
@@ -71,11 +73,13 @@ class _Search:
         # The script's prompts are these, its outputs are its own: where prompts are wrong, a case
         # that shows it in them shows it there too.
         prompts = suspect.wrong(scenario, Leg.PROMPT)
-        self.legs = (Leg.PROMPT,) if shown(prompts, self.limits) else _WHOLE
-        self.wrong = suspect.wrong(scenario, *self.legs)
-        cuts = suspect.wrong(scenario, Leg.CUT) if Leg.CUT in scenario.legs else {}
-        self.by_cut = not shown(self.wrong, self.limits) and shown(cuts, self.limits)
-        self.by_output = self.by_cut or shown(self.wrong, self.limits)
+        in_prompts = shown(prompts, self.limits)
+        self.legs = (Leg.PROMPT,) if in_prompts else _WHOLE
+        self.wrong = prompts if in_prompts else suspect.wrong(scenario, *_WHOLE)
+        forced = in_prompts or shown(self.wrong, self.limits)
+        cuts = suspect.wrong(scenario, Leg.CUT)
+        self.by_cut = not forced and shown(cuts, self.limits)
+        self.by_output = forced or self.by_cut
         states = "state_equivalence" if self.parted else self.failed[0].name
         self.check = None if self.by_output else states
         strict = self.limits and {k: _MARGIN * limit for k, limit in self.limits.items()}

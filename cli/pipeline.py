@@ -6,12 +6,18 @@ from pathlib import Path
 
 import pandas as pd
 
-from linattn_verify.cli.commands import Tokens, Work, prefixes, run_command, serve_command
+from linattn_verify.cli.commands import (
+    Tokens,
+    Work,
+    generated,
+    prefixes,
+    run_command,
+    serve_command,
+)
 from linattn_verify.cli.folder import RunFolder
 from linattn_verify.cli.progress import Display
 from linattn_verify.cli.recorded import ENGINES, OUTCOMES, each, spoilt, states_of, trace_of
 from linattn_verify.configs.errors import UsageError
-from linattn_verify.configs.legs import Leg
 from linattn_verify.configs.plan import EnginePlan, Kind, Plan, Scenario
 from linattn_verify.configs.profile import Profile
 from linattn_verify.engine.messages import (
@@ -157,7 +163,7 @@ class Pipeline:
             )
         )
         if scenario.kind is Kind.FULL and not scenario.aside and scenario.task is None:
-            self._forced = _generated(path, len(work.prompts))
+            self._forced = generated(read_trace(path), len(work.prompts))
         return True
 
     def _command(self, scenario: Scenario, profile: Profile, work: Work) -> Run | Serve:
@@ -236,14 +242,6 @@ def engine_environment(model: str) -> dict[str, str]:
 def _quiet_log() -> bool:
     level = os.environ.get("VLLM_LOGGING_LEVEL", "INFO").upper()
     return level in ("WARNING", "ERROR", "CRITICAL")
-
-
-def _generated(trace: Path, prompts: int) -> Tokens:
-    """The tokens generated along the decode leg of a trace, a tuple a prompt."""
-    rows = read_trace(trace).rows
-    rows = rows[rows["leg"] == Leg.DECODE.value].sort_values(["request", "position"])
-    by_request = rows.groupby("request")["token"].apply(list)
-    return tuple(tuple(int(t) for t in by_request[i]) for i in range(prompts))
 
 
 def _failure(engine: EnginePlan, scenario: Scenario, error: EngineFailure) -> Outcome:

@@ -1,10 +1,12 @@
 """A run that failed, as far as looking for the fault needs it."""
 
 from dataclasses import dataclass
+from functools import cached_property
 
 from linattn_verify.checks.culprits import deltas
 from linattn_verify.checks.evidence import Evidence
-from linattn_verify.cli.commands import Tokens
+from linattn_verify.checks.judging import is_plain
+from linattn_verify.cli.commands import Tokens, generated
 from linattn_verify.cli.files import RunFiles
 from linattn_verify.configs.legs import Leg
 from linattn_verify.configs.plan import EnginePlan, Kind, Scenario
@@ -40,14 +42,13 @@ class Suspect:
     def continued(self, prompt: int, length: int) -> tuple[int, ...]:
         """What follows the first `length` tokens of a prompt: the rest of it, then what the
         reference generated."""
-        return (*self.prompts[prompt], *self._generated(prompt))[length:]
+        return (*self.prompts[prompt], *self._generated[prompt])[length:]
 
-    def _generated(self, prompt: int) -> tuple[int, ...]:
-        plain = (s for s in self.evidence.plan.scenarios() if s.task is None and not s.aside)
+    @cached_property
+    def _generated(self) -> Tokens:
+        plain = (s for s in self.evidence.plan.scenarios() if is_plain(s))
         full = next(s for s in plain if s.kind is Kind.FULL)
-        rows = self.evidence.traces[full.name].rows
-        own = rows[(rows["request"] == prompt) & (rows["leg"] == Leg.DECODE.value)]
-        return tuple(int(token) for token in own.sort_values("position")["token"])
+        return generated(self.evidence.traces[full.name], len(self.prompts))
 
     def wrong(self, scenario: Scenario, *legs: Leg) -> dict[int, dict[int, float]]:
         """`deltas` of the run itself."""

@@ -3,8 +3,6 @@
 import time
 from contextlib import ExitStack
 from dataclasses import replace
-from types import TracebackType
-from typing import Self
 
 from linattn_verify.checks.culprits import deltas
 from linattn_verify.checks.evidence import Evidence
@@ -12,7 +10,7 @@ from linattn_verify.checks.proofs import prove
 from linattn_verify.checks.reduction import Case, OutOfTime
 from linattn_verify.checks.registry import checks_named
 from linattn_verify.checks.result import Verdict
-from linattn_verify.cli.commands import Tokens, Work, prefixes, run_command
+from linattn_verify.cli.commands import Tokens, Work, generated, prefixes, run_command
 from linattn_verify.cli.files import RunFiles
 from linattn_verify.cli.pipeline import engine_environment
 from linattn_verify.cli.progress import Display
@@ -61,15 +59,8 @@ class Trials:
         profile = suspect.evidence.profile
         self.profile = profile.model_copy(update={"min_chunks": 2})
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def close(self) -> None:
+        """End every engine."""
         self._open.close()
 
     def fails(self, case: Case) -> bool:
@@ -110,7 +101,7 @@ class Trials:
                     return None
                 outcomes.append(self._outcome(engine, scenario))
                 if scenario.kind is Kind.FULL and not scenario.aside:
-                    forced = self._generated(scenario, len(prompts))
+                    forced = generated(read_trace(self.files.trace(scenario.name)), len(prompts))
         return outcomes
 
     def _run(
@@ -167,12 +158,6 @@ class Trials:
         path = self.files.trace(scenario.name).relative_to(self.files.path)
         done = Status.DONE
         return Outcome(scenario=scenario.name, engine=engine.name, status=done, trace=str(path))
-
-    def _generated(self, scenario: Scenario, prompts: int) -> Tokens:
-        rows = read_trace(self.files.trace(scenario.name)).rows
-        rows = rows[rows["leg"] == Leg.DECODE.value].sort_values(["request", "position"])
-        by_request = rows.groupby("request")["token"].apply(list)
-        return tuple(tuple(int(t) for t in by_request[i]) for i in range(prompts))
 
     def _evidence(self, plan: Plan, case: Case, outcomes: list[Outcome] | None) -> Evidence | None:
         """What the trial has shown, in the terms of the run."""
