@@ -6,7 +6,7 @@ from pathlib import Path
 
 import psutil
 
-from linattn_verify.cli.model import check_model, weight_files
+from linattn_verify.cli.model import located, weight_files
 from linattn_verify.cli.printer import Printer
 from linattn_verify.configs.profile import load_profile
 from linattn_verify.engine.diagnosis import diagnose
@@ -14,7 +14,6 @@ from linattn_verify.engine.machine import Wanted, disk, hub, memory
 from linattn_verify.engine.probe import probe
 from linattn_verify.reports.terminal import render_findings
 from linattn_verify.traces.finding import Finding, Level
-from linattn_verify.workloads.embedded import EMBEDDED
 
 
 def doctor_command(model: str, profile: str, as_json: bool) -> int:
@@ -39,11 +38,7 @@ def doctor_command(model: str, profile: str, as_json: bool) -> int:
 def wanted_by(model: str, profile: str) -> Wanted:
     """What a run with these would ask of the machine."""
     pool = load_profile(profile).kv_cache_gib
-    if model in EMBEDDED:
-        folder = Path(EMBEDDED[model]())
-    else:
-        check_model(model)
-        folder = Path(model).expanduser()
+    folder = Path(located(model))
     if not folder.is_dir():
         return Wanted(model, None, None, pool)
     return Wanted(model, folder, sum(f.stat().st_size for f in weight_files(folder)), pool)

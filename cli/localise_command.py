@@ -6,17 +6,16 @@ from linattn_verify.checks.registry import checks_named
 from linattn_verify.cli.assembly import assemble
 from linattn_verify.cli.files import RunFiles
 from linattn_verify.cli.localise import localise
-from linattn_verify.cli.model import check_engine_is_installed, check_model
+from linattn_verify.cli.model import check_engine_is_installed, located
 from linattn_verify.cli.printer import Printer
 from linattn_verify.cli.progress import Display
-from linattn_verify.cli.recorded import LOCALISED, Recorded, read_run
+from linattn_verify.cli.recorded import LOCALISED, read_run
 from linattn_verify.cli.suspect import Suspect
 from linattn_verify.configs.errors import UsageError
 from linattn_verify.configs.profile import Profile
 from linattn_verify.reports.json_report import write_json
 from linattn_verify.reports.terminal import render_localised, render_text
 from linattn_verify.traces.files import write_whole
-from linattn_verify.workloads.embedded import EMBEDDED
 
 
 def localise_command(folder: Path, scenario: str | None, seconds: float | None) -> None:
@@ -29,7 +28,7 @@ def localise_command(folder: Path, scenario: str | None, seconds: float | None) 
     display = Display(console)
     with display.phase("judge again"):
         report = assemble(run, checks_named(request.only, request.skip))
-    suspect = Suspect(run.evidence, report, run.tokens(), _model(run), RunFiles(folder))
+    suspect = Suspect(run.evidence, report, run.tokens(), located(request.model), RunFiles(folder))
     try:
         with display.live():
             found = localise(suspect, seconds or _seconds(request.profile), display, scenario)
@@ -50,11 +49,3 @@ def _seconds(profile: Profile) -> float:
     """The profile's; where it says that a run is not to look, as much as it would say else."""
     usual: float = Profile.model_fields["localise_seconds"].default
     return profile.localise_seconds or usual
-
-
-def _model(run: Recorded) -> str:
-    name = run.record.request.model
-    if name in EMBEDDED:
-        return str(EMBEDDED[name]())
-    check_model(name)
-    return str(Path(name).expanduser())

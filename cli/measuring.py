@@ -13,7 +13,7 @@ from linattn_verify.cli.model import weights_digest
 from linattn_verify.cli.needs import kinds, needs, with_kernels, with_tasks
 from linattn_verify.cli.pipeline import Pipeline, engine_environment
 from linattn_verify.cli.progress import Display
-from linattn_verify.cli.record import Planned, RecordKeeper, digest_of, new_record
+from linattn_verify.cli.record import Planned, RecordKeeper, new_record
 from linattn_verify.cli.recorded import WORKLOAD
 from linattn_verify.cli.tasks import Loaded, Tasks, load
 from linattn_verify.configs.planning import build_plan
@@ -22,6 +22,7 @@ from linattn_verify.engine.kernel_messages import KernelsRequest
 from linattn_verify.engine.messages import Prepare, Prepared
 from linattn_verify.reports.document import Prompt as Named
 from linattn_verify.traces.kernels import KernelEvidence, write_kernels
+from linattn_verify.workloads.folder import file_digest
 from linattn_verify.workloads.prompts import Prompt
 
 
@@ -109,7 +110,7 @@ def _plan(asked: Asked, prepared: Prepared, folder: RunFolder, tasks: Tasks | No
         model=prepared.model,
         prompts=tuple(Named(id=p.id, tokens=len(ids)) for p, ids in pairs),
         tasks=tasks.asked(request) if tasks else (),
-        digests={name: digest_of(folder.path / name) for name in served},
+        digests={name: file_digest(folder.path / name) for name in served},
     )
 
 

@@ -6,6 +6,8 @@ from pathlib import Path
 
 from linattn_verify.configs.errors import UsageError
 from linattn_verify.tasks.loading import MISSING
+from linattn_verify.workloads.embedded import EMBEDDED
+from linattn_verify.workloads.folder import file_digest
 
 _WEIGHTS = ("*.safetensors", "*.bin", "*.pt", "*.gguf")
 
@@ -52,6 +54,15 @@ def check_model(model: str) -> None:
         raise UsageError(f"--model {model}: the folder has no weights ({', '.join(_WEIGHTS)}).")
 
 
+def located(model: str) -> str:
+    """The folder or hub name under which an engine takes `model`; raises UsageError as
+    `check_model` does. An embedded model that is not there yet is made."""
+    if model in EMBEDDED:
+        return str(EMBEDDED[model]())
+    check_model(model)
+    return str(Path(model).expanduser())
+
+
 def weight_files(folder: Path) -> list[Path]:
     """The checkpoint's weight files, in the order of their names."""
     return sorted(f for pattern in _WEIGHTS for f in folder.glob(pattern))
@@ -62,6 +73,5 @@ def weights_digest(folder: Path) -> str:
     digest = hashlib.sha256()
     for file in weight_files(folder):
         digest.update(file.name.encode() + b"\0")
-        with file.open("rb") as data:
-            digest.update(hashlib.file_digest(data, "sha256").digest())
+        digest.update(bytes.fromhex(file_digest(file)))
     return digest.hexdigest()

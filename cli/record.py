@@ -1,6 +1,5 @@
 """What a run was asked, planned and made on: beside what it measured, all that judging needs."""
 
-import hashlib
 import json
 import platform
 from datetime import datetime
@@ -123,9 +122,3 @@ def damaged(file: Path, error: Exception) -> UsageError:
         f"{file}: is damaged, or of another version ({error}). "
         "Restore it from a copy, or measure again into another folder."
     )
-
-
-def digest_of(file: Path) -> str:
-    """SHA-256 of a file."""
-    with file.open("rb") as data:
-        return hashlib.file_digest(data, "sha256").hexdigest()

@@ -1,7 +1,6 @@
 """`linattn-verify run`: from options to a report and an exit code."""
 
 import signal
-from pathlib import Path
 from types import FrameType
 from typing import Any
 
@@ -12,7 +11,7 @@ from linattn_verify.cli.exports import tell_github
 from linattn_verify.cli.folder import RunFolder, open_run_folder
 from linattn_verify.cli.localise import localise
 from linattn_verify.cli.measuring import Asked, measure
-from linattn_verify.cli.model import check_engine_is_installed, check_model
+from linattn_verify.cli.model import check_engine_is_installed, located
 from linattn_verify.cli.needs import check_tasks
 from linattn_verify.cli.output import Output
 from linattn_verify.cli.progress import Display
@@ -81,13 +80,10 @@ def asked_for(request: Request) -> Asked:
         workload.read_prompts(request.prompts) if request.prompts else workload.embedded_prompts()
     )
     check_engine_is_installed()
-    embedded = EMBEDDED.get(request.model)
-    if embedded is None:
-        check_model(request.model)
-    elif request.revision is not None:
+    if request.model in EMBEDDED and request.revision is not None:
         raise UsageError("--revision: needs --model; the embedded models have no revisions.")
+    model = located(request.model)
     check_tasks(request, specs)
-    model = str(embedded() if embedded else Path(request.model).expanduser())
     return Asked(request, specs, tuple(prompts), model)
 
 

@@ -16,7 +16,7 @@ def folder_digest(path: Path) -> str:
     """SHA-256 over the names (relative, sorted) and contents of all files below `path`."""
     digest = hashlib.sha256()
     for name, file in sorted((file.relative_to(path).as_posix(), file) for file in _files(path)):
-        digest.update(f"{name}\0{_file_digest(file)}\n".encode())
+        digest.update(f"{name}\0{file_digest(file)}\n".encode())
     return digest.hexdigest()
 
 
@@ -75,8 +75,10 @@ def _files(path: Path) -> Iterator[Path]:
 
 def _sums(path: Path) -> str:
     names = sorted(file.relative_to(path).as_posix() for file in _files(path))
-    return "".join(f"{_file_digest(path / name)}  {name}\n" for name in names if name != SUMS)
+    return "".join(f"{file_digest(path / name)}  {name}\n" for name in names if name != SUMS)
 
 
-def _file_digest(file: Path) -> str:
-    return hashlib.sha256(file.read_bytes()).hexdigest()
+def file_digest(file: Path) -> str:
+    """SHA-256 of a file."""
+    with file.open("rb") as data:
+        return hashlib.file_digest(data, "sha256").hexdigest()
