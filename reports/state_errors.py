@@ -7,6 +7,7 @@ from rich.console import RenderableType
 from rich.text import Text
 
 from linattn_verify.checks.result import StateErrors
+from linattn_verify.checks.state_limits import error_of
 from linattn_verify.reports.document import Check
 from linattn_verify.reports.ink import Ink
 from linattn_verify.reports.layer_names import LayerNames, layer_names
@@ -60,7 +61,7 @@ def _of(check: Check, part: Part) -> list[StateErrors]:
 
 def _limit(check: Check, part: Part) -> float:
     """inf where there is none."""
-    outcome = check.limits.get(f"{part.value}.error")
+    outcome = check.limits.get(error_of(part))
     return inf if outcome is None else outcome.limit
 
 

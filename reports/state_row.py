@@ -9,6 +9,7 @@ from rich.console import RenderableType
 from rich.text import Text
 
 from linattn_verify.checks.result import StateErrors
+from linattn_verify.checks.state_limits import error_of
 from linattn_verify.reports.document import Check
 from linattn_verify.reports.ink import Ink
 from linattn_verify.reports.layer_names import LayerNames
@@ -104,14 +105,14 @@ def _cells(check: Check, names: LayerNames) -> Cells:
 
 def _limit_of(checks: Iterable[Check], part: Part) -> str:
     """The limit, if it is the same in every scenario."""
-    outcomes = (check.limits.get(f"{part.value}.error") for check in checks)
+    outcomes = (check.limits.get(error_of(part)) for check in checks)
     limits = {outcome.limit for outcome in outcomes if outcome is not None}
     return limit_text(limits.pop()) if len(limits) == 1 else "–"
 
 
 def _error(check: Check, part: Part) -> tuple[str, bool]:
     """The largest error and its margin, and whether it is within the limit."""
-    metric = f"{part.value}.error"
+    metric = error_of(part)
     outcome = check.limits.get(metric)
     if outcome is not None:
         return f"{number(outcome.value):6} {margin_mark(outcome)}".rstrip(), outcome.holds
@@ -148,7 +149,7 @@ def places(check: Check) -> list[Place]:
 
 def _strain(check: Check, place: Place) -> float:
     """Error over limit; the error where there is no limit."""
-    outcome = check.limits.get(f"{place.errors.part}.error")
+    outcome = check.limits.get(error_of(place.errors.part))
     limit = outcome.limit if outcome is not None else 1.0
     return place.error / limit if limit and isfinite(place.error) else place.error
 

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from linattn_verify.checks.result import LimitOutcome, Verdict
+from linattn_verify.checks.result import LimitOutcome, Verdict, overall
 from linattn_verify.reports.differences import Curve
 from linattn_verify.reports.document import Check, Report
 from linattn_verify.reports.html.scale import Linear, Logarithmic
@@ -110,7 +110,7 @@ def _compared(names: Sequence[str], report: Report) -> list[Check]:
 
 def _verdict(names: Sequence[str], report: Report) -> Verdict:
     verdicts = [check.verdict for check in _compared(names, report)]
-    return next((v for v in verdicts if v is not Verdict.PASS), Verdict.PASS)
+    return overall(verdicts or [Verdict.PASS])
 
 
 def _limit(names: Sequence[str], report: Report) -> tuple[str, LimitOutcome | None]:

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from linattn_verify.checks.result import StateErrors
+from linattn_verify.checks.state_limits import error_of
 from linattn_verify.reports.document import Check, Report
 from linattn_verify.reports.html.scale import heat
 from linattn_verify.reports.layer_names import LayerNames, layer_names
@@ -72,7 +73,7 @@ def _of(check: Check, part: str) -> list[StateErrors]:
 
 
 def _limit(check: Check, part: str) -> float | None:
-    outcome = check.limits.get(f"{part}.error")
+    outcome = check.limits.get(error_of(part))
     return None if outcome is None else outcome.limit
 
 
