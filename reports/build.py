@@ -1,6 +1,6 @@
 """From evidence and results to a report."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from math import isfinite
@@ -59,10 +59,11 @@ def build_report(
     created: datetime | None = None,
 ) -> Report:
     """The report on a run: everything that was judged, and the worst of it as the verdict."""
-    checks = tuple(_check(result) for result in results)
+    outweighed = {(one.check, one.scenario) for one in sensitivity if one.outweighed_by}
+    checks = tuple(_check(result, outweighed) for result in results)
+    deciding = [check for check in checks if check.decides]
     scenarios = tuple(_scenario(evidence, planned) for planned in evidence.judged())
     mutations = (s for s in evidence.plan.scenarios() if s.mutates is not None)
-    deciding = _deciding(checks, sensitivity)
     verdict = _verdict(deciding, scenarios)
     return Report(
         tool=this_tool(),
@@ -122,16 +123,6 @@ def _kernels(measured: KernelEvidence, strict: bool = False) -> Kernels:
     )
 
 
-def _deciding(checks: Sequence[Check], sensitivity: Sequence[Sensitivity]) -> list[Check]:
-    """Without the coarse checks that were blind to what a finer one saw in their place."""
-    outweighed = {(one.check, one.scenario) for one in sensitivity if one.outweighed_by}
-    return [
-        check
-        for check in checks
-        if check.verdict is not Verdict.VACUOUS or (check.name, check.scenario) not in outweighed
-    ]
-
-
 def _verdict(checks: Sequence[Check], scenarios: Sequence[ScenarioReport]) -> Verdict:
     judged = [check.verdict for check in checks]
     if not judged:
@@ -161,12 +152,15 @@ def _scenario(evidence: Evidence, planned: Scenario) -> ScenarioReport:
     )
 
 
-def _check(result: CheckResult) -> Check:
+def _check(result: CheckResult, outweighed: Collection[tuple[str, str]] = ()) -> Check:
+    """`outweighed`: check and scenario where a coarse check was blind to what a finer one saw."""
+    blind = (result.name, result.scenario) in outweighed
     return Check(
         name=result.name,
         scenario=result.scenario,
         reference=result.reference,
         verdict=result.verdict,
+        decides=not (blind and result.verdict is Verdict.VACUOUS),
         message=result.message,
         tightest=tightest(result.limits),
         metrics={name: _finite(value) for name, value in result.metrics.items()},

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from linattn_verify.checks.result import Verdict, overall
+from linattn_verify.checks.result import Verdict
 from linattn_verify.reports.document import Check, Report, ScenarioReport
 from linattn_verify.traces.outcome import Status
 
@@ -30,7 +30,7 @@ class Case:
     verdict: Verdict
     message: str
     decides: bool
-    """Whether the report's verdict counts it: one that is worse has been left out of that."""
+    """Whether the report's verdict counts it."""
     check: Check | None = None
     scenario: ScenarioReport | None = None
     """The scenario that it is about, where it is about one."""
@@ -60,18 +60,19 @@ def cases(report: Report) -> tuple[Case, ...]:
 def _checks(report: Report) -> Iterator[Case]:
     named = {scenario.name: scenario for scenario in report.scenarios}
     for check in report.checks:
-        decides = _decides(check.verdict, report)
-        about = named.get(check.scenario)
-        yield Case(check.name, check.scenario, check.verdict, check.message, decides, check, about)
+        yield Case(
+            check.name,
+            check.scenario,
+            check.verdict,
+            check.message,
+            check.decides,
+            check,
+            named.get(check.scenario),
+        )
 
 
 def _scenarios(report: Report) -> Iterator[Case]:
     for scenario in report.scenarios:
         verdict = at_best(scenario)
         message = scenario.message or f"ended as: {scenario.status}"
-        decides = _decides(verdict, report)
-        yield Case(SERVED, scenario.name, verdict, message, decides, scenario=scenario)
-
-
-def _decides(verdict: Verdict, report: Report) -> bool:
-    return overall((verdict, report.verdict)) is report.verdict
+        yield Case(SERVED, scenario.name, verdict, message, decides=True, scenario=scenario)

@@ -216,6 +216,8 @@ class Check(Document):
     """The scenario it was compared with."""
     verdict: Verdict
     """The check's answer."""
+    decides: bool = True
+    """Whether the report's verdict counts it; false where a finer check saw in its place."""
     message: str
     """What the verdict rests on, in a sentence."""
     tightest: str | None

@@ -11,6 +11,7 @@ from xml.etree.ElementTree import Element, SubElement
 from linattn_verify.checks.result import Verdict
 from linattn_verify.reports.cases import Case, cases
 from linattn_verify.reports.document import Check, Report, ScenarioReport
+from linattn_verify.reports.localised_section import localised_sentences, localised_title
 from linattn_verify.reports.numbers import against_limit, margin_text, number
 
 ENDINGS = {
@@ -44,17 +45,18 @@ def _suite(root: Element, name: str, members: tuple[Case, ...], report: Report) 
     for key, value in (*_facts(report).items(), *_tightest(members)):
         SubElement(properties, "property", {"name": _safe(key), "value": _safe(value)})
     for case in members:
-        _case(suite, case)
+        _case(suite, case, report)
 
 
-def _case(suite: Element, case: Case) -> None:
+def _case(suite: Element, case: Case, report: Report) -> None:
     seconds = case.scenario.seconds if case.scenario and not case.check else 0.0
     named = {"name": _safe(case.name), "classname": _safe(case.group), "time": f"{seconds:.3f}"}
     element = SubElement(suite, "testcase", named)
     if ending := _ending(case):
         said = {"type": case.verdict.value, "message": _safe(case.message)}
         SubElement(element, ending, said).text = _safe(case.message)
-    SubElement(element, "system-out").text = _safe("\n".join(_output(case)))
+    lines = [*_output(case), *_located(case, report)]
+    SubElement(element, "system-out").text = _safe("\n".join(lines))
 
 
 def _counts(members: Iterable[Case]) -> dict[str, str]:
@@ -126,6 +128,14 @@ def _measured(check: Check) -> Iterator[str]:
         )
     if check.parted:
         yield f"first parted: {check.parted.detail}"
+
+
+def _located(case: Case, report: Report) -> Iterator[str]:
+    """Where the fault is, beside every failure of the scenario that shows it."""
+    found = report.localised
+    if found and case.verdict is Verdict.FAIL and case.name == found.scenario:
+        yield f"where the fault is: {localised_title(found)}"
+        yield from localised_sentences(found)
 
 
 def _proven(scenario: ScenarioReport) -> Iterator[str]:

@@ -16,16 +16,27 @@ def localised_section(report: Report, ink: Ink) -> Iterator[RenderableType]:
 
 
 def localised_lines(found: Localised, ink: Ink) -> Iterator[RenderableType]:
-    """The same, of what was found, with the other scenarios that fail."""
+    """The same, of what was found."""
     yield ink.heading("Where the fault is")
-    yield ink.text(f"{found.fault_class} ({found.scenario} against {found.reference})", "bold")
-    yield indented(ink.text(found.because), 2)
-    yield indented(ink.text(_smallest(found.smallest)), 2)
+    yield ink.text(localised_title(found), "bold")
+    for line in localised_sentences(found):
+        yield indented(ink.text(line), 2)
+
+
+def localised_title(found: Localised) -> str:
+    """The class of the fault, and what shows it."""
+    return f"{found.fault_class} ({found.scenario} against {found.reference})"
+
+
+def localised_sentences(found: Localised) -> Iterator[str]:
+    """What the class rests on, the smallest case, the script, other scenarios that fail."""
+    yield found.because
+    yield _smallest(found.smallest)
     if found.repro:
-        yield indented(ink.text(_script(found)), 2)
+        yield _script(found)
     for other in found.others:
         if other.scenario != found.scenario:
-            yield indented(ink.text(f"Also {other.scenario}: {other.fault_class}", "dim"), 2)
+            yield f"Also {other.scenario}: {other.fault_class}"
 
 
 def _smallest(found: Smallest) -> str:

@@ -8,6 +8,7 @@ from linattn_verify.checks.result import Verdict
 from linattn_verify.reports.cases import RUN, SERVED, Case, cases
 from linattn_verify.reports.document import Report
 from linattn_verify.reports.ink import Ink
+from linattn_verify.reports.localised_section import localised_sentences, localised_title
 from linattn_verify.reports.numbers import against_limit, duration, margin_text, percent
 
 MOST_MESSAGES = 50
@@ -20,7 +21,14 @@ _LINK = re.compile(r"(?<=:)(?=//)|(?<=www)(?=\.)", re.IGNORECASE)
 
 def to_markdown(report: Report) -> str:
     """The verdict and what it rests on first; the environment last, folded away."""
-    parts = [_head(report), _checks(report), *_messages(report), *_scores(report), _about(report)]
+    parts = [
+        _head(report),
+        _checks(report),
+        *_messages(report),
+        *_located(report),
+        *_scores(report),
+        _about(report),
+    ]
     return "\n\n".join(parts) + "\n"
 
 
@@ -63,6 +71,12 @@ def _messages(report: Report) -> Iterator[str]:
         lines.append(f"- {len(found) - MOST_MESSAGES} more are in report.json.")
     yield "### What did not pass"
     yield "\n".join(lines)
+
+
+def _located(report: Report) -> Iterator[str]:
+    if found := report.localised:
+        yield f"### Where the fault is: {_text(localised_title(found))}"
+        yield "\n".join(f"- {_text(sentence)}" for sentence in localised_sentences(found))
 
 
 def _scores(report: Report) -> Iterator[str]:

@@ -20,6 +20,7 @@ from linattn_verify.reports.html.spread import spreads
 from linattn_verify.reports.html.states import state_maps
 from linattn_verify.reports.html.timeline import timeline
 from linattn_verify.reports.ink import Ink
+from linattn_verify.reports.localised_section import localised_sentences, localised_title
 from linattn_verify.reports.numbers import limit_text, margin_mark, number
 from linattn_verify.reports.passed_table import left_out, margin
 from linattn_verify.reports.sensitivity_section import LOUDEST, by_check, remarks
@@ -78,7 +79,12 @@ def _environment() -> Environment:
         tightest=_tightest,
         token=_token,
     )
-    environment.globals.update(judge_error=judge_error, margin_mark=margin_mark)
+    environment.globals.update(
+        judge_error=judge_error,
+        margin_mark=margin_mark,
+        sentences=localised_sentences,
+        title=localised_title,
+    )
     return environment
 
 

@@ -11,8 +11,10 @@ from lxml import etree
 from linattn_verify.checks.result import Verdict
 from linattn_verify.reports.document import Report
 from linattn_verify.reports.junit import to_junit
-from tests.reports.conftest import lone
+from tests.reports.conftest import comparison, lone
 from tests.reports.hostile import hostile_report
+from tests.reports.test_repro import localised
+from tests.reports.test_sensitivity_section import shown
 
 Make = Callable[..., Report]
 SCHEMA = etree.XMLSchema(etree.parse(str(Path(__file__).with_name("junit.xsd"))))
@@ -75,14 +77,23 @@ def test_a_crash_that_no_check_speaks_of_is_a_failure(made: Make) -> None:
     assert "line 13 of the engine's log" in red[0].system_out
 
 
-def test_an_answer_that_the_verdict_leaves_out_is_skipped(made: Make) -> None:
-    blind = lone("prefix-cache", "warm", Verdict.VACUOUS, "Blind, and a finer check was not.")
-    passed = {"verdict": Verdict.PASS, "exit_code": 0}
-    report = made("pass", results=(blind,)).model_copy(update=passed)
-    written = parsed(report)
-    assert (written.failures, written.errors) == (0, 0)
-    (ending,) = [case.result[0] for suite in written for case in suite if case.result]
+@pytest.mark.parametrize("broken", [False, True], ids=["of a PASS", "of a FAIL"])
+def test_an_answer_that_the_verdict_leaves_out_is_skipped(made: Make, broken: bool) -> None:
+    blind = lone("logprobs-close", "warm", Verdict.VACUOUS, "Blind, and a finer check was not.")
+    one = shown("logprobs-close", "warm", 0.0, outweighed_by="prefix-cache")
+    finer = comparison("warm", 31.0 if broken else 0.5)
+    written = parsed(made("pass", results=(blind, finer), sensitivity=(one,)))
+    assert (written.failures, written.errors) == (int(broken), 0)
+    (ending,) = [c.result[0] for s in written for c in s if c.classname == "logprobs-close"]
     assert (type(ending), ending.type) == (Skipped, "VACUOUS")
+
+
+def test_a_failure_says_where_the_fault_is(made: Make) -> None:
+    report = made("fail").model_copy(update={"localised": localised(scenario="chunked@256")})
+    told = [c for s in parsed(report) for c in s if "where the fault is" in (c.system_out or "")]
+    assert {c.name for c in told} == {"chunked@256"}
+    assert all(type(c.result[0]) is Failure for c in told)
+    assert "first bad edge after 64 tokens" in told[0].system_out
 
 
 def test_a_run_that_judged_nothing_is_not_green(made: Make) -> None:

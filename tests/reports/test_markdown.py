@@ -11,6 +11,7 @@ from linattn_verify.reports.document import Report
 from linattn_verify.reports.markdown import MOST_MESSAGES, to_markdown
 from tests.reports.conftest import lone
 from tests.reports.hostile import hostile_report
+from tests.reports.test_repro import localised
 
 Make = Callable[..., Report]
 
@@ -49,6 +50,14 @@ def test_messages_of_what_did_not_pass_are_told(made: Make) -> None:
         for check in report.checks
         if check.verdict is not Verdict.PASS
     ]
+
+
+def test_where_the_fault_is_has_a_part_of_its_own(made: Make) -> None:
+    page = rendered(made("fail").model_copy(update={"localised": localised()}))
+    (title,) = [h for h in page.iter("h3") if "Where the fault is" in h.text_content()]
+    assert "convolution state only (chunked@16 against full)" in title.text_content()
+    said = [item.text_content() for item in title.getnext()]
+    assert said[0] == "as seen" and "first bad edge after 64 tokens" in said[1]
 
 
 def test_scores_have_a_table(made: Make) -> None:

@@ -14,6 +14,7 @@ from tests.reports.conftest import with_states
 from tests.reports.hostile import TEXT
 from tests.reports.html.conftest import full_report, hostile_page
 from tests.reports.state_results import errors, states_of
+from tests.reports.test_repro import localised
 
 
 def test_the_verdict_and_what_it_rests_on_stand_first(any_report: Report) -> None:
@@ -38,6 +39,19 @@ def test_every_check_and_what_it_says_is_there(any_report: Report) -> None:
 def test_report_json_is_all_that_a_page_is_made_from(any_report: Report, tmp_path: Path) -> None:
     again = read_json(write_json(any_report, tmp_path))
     assert to_html(again) == to_html(any_report)
+
+
+def test_where_the_fault_is_stands_behind_the_checks() -> None:
+    report = full_report()
+    assert 'id="localised"' not in to_html(report)
+    page = to_html(report.model_copy(update={"localised": localised(because=TEXT)}))
+    document = lxml.html.document_fromstring(page)
+    section = document.get_element_by_id("localised")
+    assert section.getprevious().get("id") == "checks"
+    told = section.text_content()
+    assert "convolution state only (chunked@16 against full)" in told
+    assert "first bad edge after 64 tokens" in told
+    assert "</script><script>alert(1)</script>" in told
 
 
 @pytest.mark.parametrize("page", [hostile_page(), to_html(full_report())], ids=["hostile", "full"])
